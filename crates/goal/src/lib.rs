@@ -8,7 +8,7 @@
 //! # Where to start
 //! - [`Schedule`]: the schedule. [`Schedule::load`] opens a file of any format, [`read_text`] and [`read_binary`] parse
 //!   bytes, [`ScheduleBuilder`] builds one rank by rank, [`pattern`] generates known communication patterns.
-//! - [`simulate`]: runs a schedule with the parameters in [`LogGops`] and returns an [`Outcome`].
+//! - [`simulate`]: runs a schedule with the parameters in [`LogGops`] and returns an [`Outcome`]; [`simulate_with_noise`] with [`Noise`].
 //! - [`write_text`] and [`write_archive`] store a schedule; [`is_schedule`] recognises an archive.
 //!
 //! # Example
@@ -29,6 +29,7 @@ mod error;
 mod file;
 mod introsort;
 mod mapping;
+mod noise;
 mod parameters;
 pub mod pattern;
 mod schedule;
@@ -40,7 +41,8 @@ pub use archive::write_archive;
 pub use binary::read_binary;
 pub use error::{ArchiveError, BinaryError, FileError, FileProblem, ScheduleError, TextError, TextProblem};
 pub use file::{is_schedule, is_schedule_file};
+pub use noise::{Noise, NoiseError, NoiseTrace, RecurringNoise};
 pub use parameters::{EmptyMessage, LogGops, NANOSECOND};
 pub use schedule::{After, Extent, Kind, Operation, RankBuilder, Schedule, ScheduleBuilder};
-pub use simulation::{Outcome, SimulationError, Unmatched, simulate};
+pub use simulation::{Outcome, SimulationError, Unmatched, simulate, simulate_with_noise};
 pub use text::{read_text, write_text};

@@ -75,6 +75,11 @@ impl Costs {
         Self { parameters, arrival_delay: parameters.overhead.saturating_add(parameters.latency) }
     }
 
+    /// Returns the time of a processor per message, without that of its bytes \[ps\].
+    pub(crate) fn overhead(&self) -> u64 {
+        self.parameters.overhead
+    }
+
     pub(crate) fn is_eager(&self, bytes: u64) -> bool {
         bytes <= self.parameters.eager_up_to
     }

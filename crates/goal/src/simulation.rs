@@ -8,7 +8,8 @@
 //! Events are processed one by one in the order of time, ties in the order of their creation, as LogGOPSim does: see
 //! [`ordered`].
 
-use crate::parameters::{Costs, LogGops};
+use crate::noise::Noise;
+use crate::parameters::{Costs, LogGops, NANOSECOND};
 use crate::schedule::{Kind, Node, Schedule};
 
 mod dependencies;
@@ -38,6 +39,8 @@ pub struct Outcome {
     /// message decides between eager and rendezvous; LogGOPSim, which asks the receive if that comes second, ends such
     /// a send twice or never.
     pub protocol_mismatches: u64,
+    /// Noise in the operations of each host \[ps\]; empty without noise.
+    pub noise: Vec<u64>,
 }
 
 impl Outcome {
@@ -61,6 +64,21 @@ pub enum SimulationError {
         operation: u32,
         /// Size of the operation \[B or ns\].
         size: u64,
+    },
+    /// An operation is longer than the noise is known for.
+    #[error(
+        "rank {rank}, operation {operation}: it takes {length} ns, and the noise is one of {longest} ns, at most: give a longer trace of \
+         noise"
+    )]
+    Noise {
+        /// Rank of the operation.
+        rank: u32,
+        /// Number of the operation within its rank, from 0.
+        operation: u32,
+        /// Length of the operation \[ns\].
+        length: u64,
+        /// Longest operation for which the noise is known \[ns\].
+        longest: u64,
     },
     /// Simulated time exceeds its range.
     #[error("rank {rank}: simulated time leaves its range of 53 days")]
@@ -129,9 +147,55 @@ pub fn simulate(
     parameters: &LogGops,
     threads: usize,
 ) -> Result<Outcome, SimulationError> {
+    run(schedule, parameters, None, threads)
+}
+
+/// Simulates a schedule as [`simulate`] does, with noise on its hosts, as LogGOPSim has it: a computation, a send and the receipt of a message
+/// occupy their processor for longer, by the noise in the computation, or in the overhead per message. Neither messages nor
+/// interfaces wait for it.
+///
+/// # Errors
+/// As [`simulate`], and if an operation is longer than the noise is known for.
+///
+/// # Panics
+/// Panics if `threads` is 0.
+pub fn simulate_with_noise(
+    schedule: &Schedule,
+    parameters: &LogGops,
+    noise: &dyn Noise,
+    threads: usize,
+) -> Result<Outcome, SimulationError> {
+    check_lengths(schedule, parameters, noise.longest())?;
+    run(schedule, parameters, Some(noise), threads)
+}
+
+fn run(
+    schedule: &Schedule,
+    parameters: &LogGops,
+    noise: Option<&dyn Noise>,
+    threads: usize,
+) -> Result<Outcome, SimulationError> {
     assert!(threads > 0, "a simulation needs at least one thread");
     check_costs(schedule, &Costs::new(*parameters))?;
-    ordered::OrderedEngine::new(schedule, *parameters, threads).run()
+    ordered::OrderedEngine::new(schedule, *parameters, noise, threads).run()
+}
+
+/// Checks that no operation is longer than the noise is known for \[ps\].
+fn check_lengths(schedule: &Schedule, parameters: &LogGops, longest: u64) -> Result<(), SimulationError> {
+    let tables = schedule.tables();
+    for rank in 0..tables.ranks() {
+        for (operation, node) in (0..).zip(tables.nodes_of(rank)) {
+            let length = match node.kind() {
+                Kind::Calculate => node.size.saturating_mul(NANOSECOND),
+                _ => parameters.overhead,
+            };
+            if length > longest {
+                let [length, longest] = [length, longest].map(|picos| picos / NANOSECOND);
+                return Err(SimulationError::Noise { rank, operation, length, longest });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Maximum number of unmatched receives and messages that an error lists.

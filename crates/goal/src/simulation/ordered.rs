@@ -8,12 +8,14 @@ use super::matching::Leftovers;
 use super::pool::{Pool, Slot};
 use super::{Hosts, Matching, Outcome, SimulationError, finish};
 use crate::introsort;
+use crate::noise::Noise;
 use crate::parameters::{Costs, LogGops, TIME_LIMIT};
 use crate::schedule::Schedule;
 
 pub(crate) struct OrderedEngine<'a> {
     program: DependencyTracker<'a>,
     costs: Costs,
+    noise: Option<&'a dyn Noise>,
     hosts: Hosts,
     matching: Matching<'a>,
     pool: Pool,
@@ -28,12 +30,18 @@ pub(crate) struct OrderedEngine<'a> {
 }
 
 impl<'a> OrderedEngine<'a> {
-    pub(crate) fn new(schedule: &'a Schedule, parameters: LogGops, threads: usize) -> Self {
+    pub(crate) fn new(
+        schedule: &'a Schedule,
+        parameters: LogGops,
+        noise: Option<&'a dyn Noise>,
+        threads: usize,
+    ) -> Self {
         let tables = schedule.tables();
         let hosts = Hosts::new(&tables, &schedule.extent());
         Self {
             program: DependencyTracker::new(tables, &(0..tables.ranks()), threads),
             costs: Costs::new(parameters),
+            noise,
             hosts,
             matching: Matching::new(tables, 0..tables.ranks()),
             pool: Pool::new(),
@@ -42,7 +50,10 @@ impl<'a> OrderedEngine<'a> {
             stamp: 0,
             freed: Vec::new(),
             freed_elsewhere: Vec::new(),
-            outcome: Outcome::default(),
+            outcome: Outcome {
+                noise: vec![0; noise.map_or(0, |_| tables.ranks() as usize)],
+                ..Outcome::default()
+            },
         }
     }
 
@@ -105,7 +116,8 @@ impl<'a> OrderedEngine<'a> {
     fn calculate(&mut self, host: u32, lane: usize, slot_id: u32, time: u64) -> Option<u32> {
         let slot = self.pool[slot_id];
         self.pool.remove(slot_id);
-        self.hosts.occupy(host, lane, time + slot.size, time + slot.size);
+        let end = time + slot.size + self.noise(host, time, slot.size);
+        self.hosts.occupy(host, lane, end, end);
         let first = self.program.first_node_of(host);
         self.program.resolve_start(first, &slot, &mut self.freed);
         self.resolve_end(first, &slot);
@@ -118,7 +130,13 @@ impl<'a> OrderedEngine<'a> {
         (message.time, message.stamp) = (time + self.costs.arrival_delay, self.stamp);
         let slot = *message;
         let (size, peer) = (slot.size, self.matching.destination(slot.channel));
-        self.hosts.occupy(host, lane, time + self.costs.send_overhead(size), time + self.costs.gap(size));
+        let noise = self.noise(host, time, self.costs.overhead());
+        self.hosts.occupy(
+            host,
+            lane,
+            time + self.costs.send_overhead(size) + noise,
+            time + self.costs.gap(size),
+        );
         let first = self.program.first_node_of(host);
         self.program.resolve_start(first, &slot, &mut self.freed);
         self.outcome.messages += 1;
@@ -150,7 +168,9 @@ impl<'a> OrderedEngine<'a> {
 
     fn arrive(&mut self, host: u32, lane: usize, slot_id: u32, time: u64) -> Option<u32> {
         let Slot { size, channel, .. } = self.pool[slot_id];
-        self.hosts.occupy(host, lane, time + self.costs.receive_overhead(size), time + self.costs.gap(size));
+        let noise = self.noise(host, time, self.costs.overhead());
+        let end = time + self.costs.receive_overhead(size) + noise;
+        self.hosts.occupy(host, lane, end, time + self.costs.gap(size));
         let Some(receive) = self.matching.take_posted(&mut self.pool, host, channel) else {
             self.matching.enqueue(&mut self.pool, host, slot_id);
             return None;
@@ -160,6 +180,15 @@ impl<'a> OrderedEngine<'a> {
         let released = self.complete_receive(host, slot_id, receive, time, (cpu, nic));
         self.resolve_end(self.program.first_node_of(host), &slot);
         released
+    }
+
+    /// Returns and counts the noise in an operation \[ps\].
+    #[inline]
+    fn noise(&mut self, host: u32, begin: u64, length: u64) -> u64 {
+        let Some(noise) = self.noise else { return 0 };
+        let delay = noise.delay(host, begin, length);
+        self.outcome.noise[host as usize] += delay;
+        delay
     }
 
     /// Completes a receive; if the message is rendezvous, ends its send and returns the sending host unless that is

@@ -2,6 +2,7 @@
 
 mod archive;
 mod binary;
+mod noise;
 mod oracle;
 mod published;
 mod random;
