@@ -261,6 +261,23 @@ impl Platform {
         serve(begin, 0.0, flops, |at| 1e12 / self.speed(host, at), next_change)
     }
 
+    /// Returns the time in an interval during which a host is off: has no speed.
+    pub fn time_off(&self, host: HostId, time: Range<SimTime>) -> SimDuration {
+        let (mut off, mut now) = (SimDuration::ZERO, time.start);
+        if !self.changes().includes(Resource::Speed(host)) {
+            return off;
+        }
+        while now < time.end {
+            let next = self.changes().next_change([Resource::Speed(host)], now);
+            let next = next.map_or(time.end, |at| at.min(time.end));
+            if self.speed(host, now) == 0.0 {
+                off += next - now;
+            }
+            now = next;
+        }
+        off
+    }
+
     /// Returns the speed of each core of a host at an instant [flop/s].
     pub fn speed(&self, host: HostId, at: SimTime) -> f64 {
         self.changes().value(Resource::Speed(host), at).unwrap_or(self.host(host).speed)

@@ -68,8 +68,8 @@ use serde::de::DeserializeOwned;
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
 use crate::{
-    HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform, Regions, Resource, ResourceChange,
-    RouteError,
+    HostId, HostTotals, LinkId, Message, NetworkModel, NetworkParameters, Platform, Regions, Resource,
+    ResourceChange, RouteError,
 };
 pub use certificate::EpochViolation;
 use message::{MessageSpec, Outbox};
@@ -453,6 +453,15 @@ impl<T: Copy> NetworkModel<T> for EpochNetwork<'_, T> {
     fn with_link_loads(mut self) -> Self {
         self.regions = self.regions.into_iter().map(|region| region.recording(true)).collect();
         self
+    }
+
+    fn with_host_loads(mut self) -> Self {
+        self.regions = self.regions.into_iter().map(Region::recording_hosts).collect();
+        self
+    }
+
+    fn host_totals(&self) -> Vec<HostTotals> {
+        self.regions.iter().flat_map(Region::host_totals).collect()
     }
 
     fn link_loads(&mut self, end: SimTime) -> Option<LinkLoads> {

@@ -35,8 +35,8 @@ use crate::link_load::LinkLoads;
 use crate::maxmin::FlowIndex;
 use crate::route_cost::SizeFactors;
 use crate::{
-    HostId, LinkId, LinkLoadRecorder, MaxMin, Message, NetworkModel, NetworkObserver, NetworkParameters,
-    Platform, Resource, ResourceChange, RouteError,
+    HostId, HostTotals, LinkId, LoadRecorder, MaxMin, Message, NetworkModel, NetworkObserver,
+    NetworkParameters, Platform, Resource, ResourceChange, RouteError,
 };
 use cpu::{BusyTime, Cpus};
 use pending::{MessageOrder, PendingId, PendingList, Work};
@@ -78,7 +78,7 @@ pub(crate) const MIN_SEPARATE_HOSTS: usize = 128;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct FlowNetwork<'p, T, O = LinkLoadRecorder> {
+pub struct FlowNetwork<'p, T, O = LoadRecorder> {
     factors: SizeFactors,
     /// At least a picosecond, so that events at one instant happen together.
     precision: SimDuration,
@@ -144,10 +144,10 @@ enum DueEvent {
 }
 
 impl<'p, T: Copy> FlowNetwork<'p, T> {
-    /// Makes an idle machine, which records no link loads. Takes memory proportional to the links and hosts of the platform, and later to the
+    /// Makes an idle machine, which records no loads. Takes memory proportional to the links and hosts of the platform, and later to the
     /// pairs of hosts that communicate and the messages and computations in progress.
     pub fn new(platform: &'p Platform, parameters: &NetworkParameters) -> Self {
-        Self::observed(platform, parameters, LinkLoadRecorder::default())
+        Self::observed(platform, parameters, LoadRecorder::default())
     }
 }
 
@@ -176,6 +176,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
         };
         let past = network.routes.past_changes();
         network.change_speeds(past);
+        past.iter().for_each(|change| network.volumes.observer.changed(change));
         network.schedule_change();
         network
     }
@@ -247,7 +248,6 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     fn apply_changes(&mut self, at: SimTime) {
         let changes = self.routes.pass_changes(at);
         self.change_speeds(changes);
-        changes.iter().for_each(|change| self.volumes.observer.changed(change));
         let links: BTreeSet<LinkId> = changes.iter().filter_map(|change| change.resource.link()).collect();
         let mut flows = Vec::new();
         for link in links {
@@ -266,6 +266,8 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
             self.progress.scale(self.now, flow, terms.penalty / before);
             self.routes.change_flow(flow, route, terms, &mut self.sharing);
         }
+        self.volumes.tell_pipes(self.now, &self.sharing);
+        changes.iter().for_each(|change| self.volumes.observer.changed(change));
         self.schedule_change();
     }
 
@@ -283,7 +285,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     fn solve_rates(&mut self) {
         self.sharing.solve();
         self.progress.apply_solve(self.now, &self.sharing);
-        self.volumes.solved(self.now, &self.sharing);
+        self.volumes.solved(self.now, &self.routes, &self.sharing);
     }
 
     /// Advances to the next event; takes the tags completed by then, and the routes of those that are messages.
@@ -383,11 +385,18 @@ impl<T: Copy, O: NetworkObserver> NetworkModel<T> for FlowNetwork<'_, T, O> {
     }
 
     fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        if self.volumes.observer.is_observing() {
+            self.cpus.tell(now, now, tell_busy(&mut self.volumes.observer));
+        }
         let left = |flow, at| self.progress.left(at, flow);
         self.volumes.watch(now, (period, repetitions), (&self.routes, &self.sharing), left);
     }
 
     fn repeat_loads(&mut self, now: SimTime) {
+        if self.volumes.observer.is_observing() {
+            let after = self.volumes.after_repetitions(now);
+            self.cpus.tell(now, after, tell_busy(&mut self.volumes.observer));
+        }
         let left = |flow, at| self.progress.left(at, flow);
         self.volumes.repeat(now, (&self.routes, &self.sharing), left);
     }
@@ -406,6 +415,15 @@ impl<T: Copy, O: NetworkObserver> NetworkModel<T> for FlowNetwork<'_, T, O> {
         self
     }
 
+    fn with_host_loads(mut self) -> Self {
+        self.volumes.observer.record_host_loads();
+        self
+    }
+
+    fn host_totals(&self) -> Vec<HostTotals> {
+        self.volumes.observer.host_totals()
+    }
+
     fn link_loads(&mut self, end: SimTime) -> Option<LinkLoads> {
         let totals = self.link_totals(end)?;
         Some(LinkLoads::new(self.routes.platform(), end, totals))
@@ -415,9 +433,9 @@ impl<T: Copy, O: NetworkObserver> NetworkModel<T> for FlowNetwork<'_, T, O> {
 /// Returns what tells an observer of busy cores.
 #[inline]
 fn tell_busy(observer: &mut impl NetworkObserver) -> impl FnMut(BusyTime) {
-    |BusyTime { host, time, cores }| {
+    |BusyTime { host, time, cores, speed }| {
         if observer.is_observing() {
-            observer.computed(HostId::new(host), time, cores);
+            observer.computed(HostId::new(host), time, cores, speed);
         }
     }
 }

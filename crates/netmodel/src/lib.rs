@@ -55,6 +55,7 @@
 //! - zones in zones, to any depth, joined by `<zoneRoute>` through gateways; `<bypassRoute>` and `<bypassZoneRoute>`.
 //!
 //! Disks with a property `mount`, and the disks of other hosts that the property `remote_disk` of a host names, are [`storage`].
+//! The properties `wattage_per_state`, `wattage_off` and `wattage_range` are [`Power`].
 //! The reader ignores other disks, coordinates and properties, because they do not change simulated times, and refuses options
 //! of the simulator in `<config>`, because they do. It refuses everything else by name and line: routing `Vivaldi` and
 //! `Wifi`, peers, included files, storage, and profiles that change resources over time. Nothing is skipped silently.
@@ -78,6 +79,7 @@ mod error;
 mod factor;
 pub mod flow;
 mod graph;
+mod host_load;
 mod identifier;
 mod layout;
 mod link_load;
@@ -87,6 +89,7 @@ mod network_model;
 mod observer;
 mod parameters;
 mod platform;
+mod power;
 pub mod region;
 mod resource;
 mod route_cost;
@@ -104,9 +107,10 @@ pub use factor::{FactorError, FactorTable};
 pub use flow::FlowNetwork;
 pub use flow::windows::{WindowMachine, WindowMessage, WindowRegion};
 pub use graph::{Channel, GraphError, NetworkGraph, NodeId};
+pub use host_load::{HostLoad, HostLoads, HostTotals};
 pub use identifier::{DeviceId, FileSystemId, HostId, LinkId};
 pub use layout::{CableEnds, Layout, NetworkShape};
-pub use link_load::recorder::LinkLoadRecorder;
+pub use link_load::recorder::LoadRecorder;
 pub use link_load::{LinkLoad, LinkLoads, LinkTotals};
 pub use maxmin::{MaxMin, Usage};
 pub use network_model::{Capabilities, Message, NetworkModel};
@@ -117,6 +121,7 @@ pub use platform::Platform;
 pub use platform::description::{self, PlatformDescription};
 pub use platform::link_class::LinkClass;
 pub use platform::quantity;
+pub use power::{HostPower, LinkPower, Power};
 pub use region::{RegionError, RegionId, Regions};
 pub use resource::{Host, Link, Sharing};
 pub use storage::{

@@ -1,5 +1,6 @@
 //! Loads of links over time.
 
+pub(crate) mod bandwidths;
 pub(crate) mod bins;
 pub(crate) mod load_integrator;
 pub(crate) mod recorder;
@@ -11,16 +12,18 @@ use pdes_core::{SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 
 use crate::{LinkId, Platform, Sharing};
+use bandwidths::AmountsByBandwidth;
 use bins::Bins;
 
-/// Loads of the shared links of a platform in a run. Fat pipes are left out, because flows do not slow each other
-/// down there.
+/// Loads of the links of a platform in a run. Fat pipes are apart, because flows do not slow each other down there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkLoads {
     /// Length of a bin.
     pub bin: SimDuration,
-    /// Loads of the links that carried anything, in the order of the links.
+    /// Loads of the shared links that carried anything, in the order of the links.
     pub links: Vec<LinkLoad>,
+    /// The same of the fat pipes whose [power](crate::Power) depends on their load, which is that of their most demanding flow.
+    pub fat_pipes: Vec<LinkLoad>,
 }
 
 /// Load of a link.
@@ -35,6 +38,8 @@ pub struct LinkLoad {
     pub saturated: SimDuration,
     /// Mean load as a fraction of its capacity.
     pub utilisation: f64,
+    /// Load as a fraction of the capacity of each instant, integrated over the run \[s\].
+    pub full_time_s: f64,
     /// Mean load as a fraction of the capacity in each bin, the last of which may be incomplete.
     pub series: Vec<f64>,
 }
@@ -50,6 +55,8 @@ pub struct LinkTotals<'a> {
     pub(crate) capacity: f64,
     /// Load integrated over time, by bins [load times ps].
     pub(crate) bins: Cow<'a, Bins>,
+    /// Parts of that at other capacities.
+    pub(crate) by_bandwidth: Cow<'a, AmountsByBandwidth>,
 }
 
 impl LinkLoads {
@@ -64,15 +71,18 @@ impl LinkLoads {
         all_totals.sort_by_key(|totals| totals.link);
         let scales = all_totals.iter().map(|totals| totals.bins.scale());
         let scale = scales.fold(bins::scale_of(end.as_picos()), u32::max);
-        let links = all_totals.iter().map(|totals| totals.load(platform, scale, end.as_picos()));
-        Self { bin: SimDuration::from_picos(1 << scale), links: links.collect() }
+        let loads = all_totals.iter().map(|totals| totals.load(platform, scale, end.as_picos()));
+        let is_shared = |load: &LinkLoad| platform.link(load.link).sharing == Sharing::Shared;
+        let (links, fat_pipes) = loads.partition(is_shared);
+        Self { bin: SimDuration::from_picos(1 << scale), links, fat_pipes }
     }
 }
 
 impl LinkTotals<'_> {
-    /// Returns whether the link carried anything and is shared, not a fat pipe.
+    /// Returns whether the link carried anything and is shared, or a fat pipe whose power depends on its load.
     pub(crate) fn is_reported(&self, platform: &Platform) -> bool {
-        self.bins.is_used() && platform.link(self.link).sharing == Sharing::Shared
+        let is_shared = platform.link(self.link).sharing == Sharing::Shared;
+        self.bins.is_used() && (is_shared || platform.power().depends_on_load(self.link))
     }
 
     /// Adds what the link carried in another part of the run.
@@ -80,15 +90,17 @@ impl LinkTotals<'_> {
         self.bytes += other.bytes;
         self.saturated += other.saturated;
         self.bins.to_mut().merge(&other.bins);
+        self.by_bandwidth.to_mut().merge(&other.by_bandwidth);
     }
 
     /// Copies the bins out of the region that holds them.
     pub(crate) fn into_owned(self) -> LinkTotals<'static> {
-        LinkTotals { bins: Cow::Owned(self.bins.into_owned()), ..self }
+        let by_bandwidth = Cow::Owned(self.by_bandwidth.into_owned());
+        LinkTotals { bins: Cow::Owned(self.bins.into_owned()), by_bandwidth, ..self }
     }
 
     fn load(&self, platform: &Platform, scale: u32, end: u64) -> LinkLoad {
-        let Self { link, bytes, saturated, capacity, ref bins } = *self;
+        let Self { link, bytes, saturated, capacity, ref bins, ref by_bandwidth } = *self;
         let sums = bins.coarsened(scale, end);
         let total: f64 = sums.iter().sum();
         let part = |sum: f64, from: u64, until: u64| {
@@ -104,6 +116,7 @@ impl LinkTotals<'_> {
             bytes,
             saturated: SimDuration::from_picos(saturated),
             utilisation: part(total, 0, end),
+            full_time_s: by_bandwidth.full_time(total, capacity) / 1e12,
             series: (0..).zip(&sums).map(part_of_bin).collect(),
         }
     }

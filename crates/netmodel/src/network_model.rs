@@ -6,7 +6,7 @@ use pdes_core::{Bytes, LpId, SimDuration, SimTime, State, StateVisitor};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{HostId, LinkLoads, RouteError};
+use crate::{HostId, HostTotals, LinkLoads, RouteError};
 
 /// Abilities of a network model, on which the execution of a replay depends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct Capabilities {
     pub links: bool,
     /// Computations share the cores of their host.
     pub cores: bool,
+    /// Hosts have loads, which can be recorded.
+    pub host_loads: bool,
     /// Resources [change](crate::ResourceChanges) as the platform says.
     pub changes: bool,
     /// Factors of latency and rate, the TCP window and cross traffic of [`NetworkParameters`](crate::NetworkParameters) have an effect.
@@ -33,6 +35,7 @@ impl Capabilities {
         fast_forward: false,
         links: false,
         cores: false,
+        host_loads: false,
         changes: false,
         factors: false,
     };
@@ -159,6 +162,20 @@ pub trait NetworkModel<T: Copy> {
     /// no loads unless they were [recorded](NetworkModel::with_link_loads).
     fn link_loads(&mut self, _end: SimTime) -> Option<LinkLoads> {
         None
+    }
+
+    /// Enables the recording of host loads, if the model has [them](Capabilities::host_loads).
+    #[must_use]
+    fn with_host_loads(self) -> Self
+    where
+        Self: Sized,
+    {
+        self
+    }
+
+    /// Returns the loads of hosts so far; none unless they were [recorded](NetworkModel::with_host_loads).
+    fn host_totals(&self) -> Vec<HostTotals> {
+        Vec::new()
     }
 
     /// Visits everything on which the future of the model depends, after [`next_event`](NetworkModel::next_event), or at the begin of a

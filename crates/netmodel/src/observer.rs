@@ -7,6 +7,7 @@ use pdes_core::{SimDuration, SimTime};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::host_load::HostTotals;
 use crate::link_load::LinkTotals;
 use crate::{HostId, LinkId, Platform, ResourceChange};
 
@@ -52,12 +53,18 @@ pub trait NetworkObserver: Default + Debug + Send + Serialize + DeserializeOwned
         let _ = (link, from, is_bottleneck);
     }
 
-    /// Computations have kept so many cores of a host busy in an interval.
-    fn computed(&mut self, host: HostId, time: Range<SimTime>, cores: f64) {
-        let _ = (host, time, cores);
+    /// The most demanding message of a fat pipe whose power [depends on its load](crate::Power) has brought `bytes` over it in an interval.
+    /// What the messages of such a link carry is not told.
+    fn peaked(&mut self, link: ObservedLink, time: Range<SimTime>, bytes: f64) {
+        let _ = (link, time, bytes);
     }
 
-    /// A resource has changed.
+    /// Computations have kept so many cores of a host busy in an interval, each at this speed [flop/s].
+    fn computed(&mut self, host: HostId, time: Range<SimTime>, cores: f64, speed: f64) {
+        let _ = (host, time, cores, speed);
+    }
+
+    /// A resource has changed. What it carried or computed before has been told.
     fn changed(&mut self, change: &ResourceChange) {
         let _ = change;
     }
@@ -79,6 +86,14 @@ pub trait NetworkObserver: Default + Debug + Send + Serialize + DeserializeOwned
 
     /// Enables the recording of [link loads](crate::LinkLoads), if the observer records them.
     fn record_link_loads(&mut self) {}
+
+    /// Enables the recording of [host loads](crate::HostLoads), if the observer records them.
+    fn record_host_loads(&mut self) {}
+
+    /// Returns the loads of hosts, as far as they are recorded.
+    fn host_totals(&self) -> Vec<HostTotals> {
+        Vec::new()
+    }
 
     /// Returns the loads of some links until an instant; `None` unless they are recorded.
     fn link_totals<'a>(

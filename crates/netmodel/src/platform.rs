@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::storage::{Storage, StoragePlace};
 use crate::{
     ChangeError, Host, HostId, Link, LinkId, MissingRoute, NoStorage, PlatformDescription, PlatformError,
-    Resource, ResourceChange, ResourceChanges, RouteError, RoutingRule, xml,
+    Power, Resource, ResourceChange, ResourceChanges, RouteError, RoutingRule, xml,
 };
 
 pub(crate) mod builder;
@@ -42,6 +42,7 @@ pub struct Platform {
     warnings: Vec<String>,
     storage: Storage,
     changes: ResourceChanges,
+    power: Power,
 }
 
 impl Platform {
@@ -207,6 +208,17 @@ impl Platform {
     #[inline]
     pub fn changes(&self) -> &ResourceChanges {
         &self.changes
+    }
+
+    /// Returns the power of hosts and links, as far as it is known.
+    #[inline]
+    pub fn power(&self) -> &Power {
+        &self.power
+    }
+
+    /// Returns the power of hosts and links, to be changed.
+    pub fn power_mut(&mut self) -> &mut Power {
+        &mut self.power
     }
 
     /// Changes the speeds and the memory of hosts; their names and cores stay, and so do

@@ -98,6 +98,7 @@ const FLOWS: Capabilities = Capabilities {
     fast_forward: true,
     links: true,
     cores: true,
+    host_loads: true,
     changes: true,
     factors: true,
 };
@@ -172,7 +173,13 @@ pub static MODELS: [Model; 4] = [
         description: "Packets wait in the queues of switches, computations share cores.",
         section: Some(ModelSection::of::<PacketParameters>()),
         network: Some(Network {
-            capabilities: Capabilities { links: false, factors: false, changes: false, ..FLOWS },
+            capabilities: Capabilities {
+                links: false,
+                host_loads: false,
+                factors: false,
+                changes: false,
+                ..FLOWS
+            },
             replay: |replay| {
                 let hosts = vec![0; replay.platform().hosts().len()];
                 let machine = packets_on(replay.platform(), replay.model_parameters(), (&hosts, 1))?;

@@ -2,7 +2,7 @@
 
 use pdes_core::{SimDuration, SimTime};
 
-use super::region::Region;
+use super::region::{Region, tell_busy};
 use super::route::{NetworkContext, RegionRoute};
 use super::solver::{Bottleneck, RegionSolver};
 use super::unit::{self, UNLIMITED, filling_level};
@@ -49,7 +49,8 @@ impl<T: Copy> Region<T> {
                 Resource::Speed(host) => {
                     let member = context.regions.host_slot(host);
                     if member.region == self.id {
-                        self.cpus.set_speed(now, member.slot, value, |_| {});
+                        let busy = tell_busy(&mut self.hosts, &self.messages_sent);
+                        self.cpus.set_speed(now, member.slot, value, busy);
                     }
                 }
                 Resource::Latency(_) => {}

@@ -12,7 +12,7 @@ use super::route::NetworkContext;
 use super::{EpochError, link_totals, make_context, make_regions};
 use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
-use crate::{HostId, Message, NetworkModel, NetworkParameters, Platform, Regions, RouteError};
+use crate::{HostId, HostTotals, Message, NetworkModel, NetworkParameters, Platform, Regions, RouteError};
 
 /// Context that the regions of a machine share.
 #[derive(Debug)]
@@ -286,6 +286,14 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for EpochReg
         T: State + Serialize + DeserializeOwned,
     {
         self.visit_state(visitor);
+    }
+
+    fn with_host_loads(self) -> Self {
+        Self { region: self.region.recording_hosts(), ..self }
+    }
+
+    fn host_totals(&self) -> Vec<HostTotals> {
+        self.region.host_totals()
     }
 
     fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {

@@ -15,10 +15,11 @@ use super::parallel::earlier;
 use super::route::{NetworkContext, RegionRoute, RouteCache};
 use super::solver::{Bottleneck, RegionSolver};
 use super::unit::{self, LatencyFactors, WireVolumes};
-use crate::flow::cpu::Cpus;
+use crate::flow::cpu::{BusyTime, Cpus};
+use crate::host_load::{HostRecorder, HostTotals};
 use crate::link_load::LinkTotals;
 use crate::region::RegionId;
-use crate::{HostId, LinkId, Platform, RouteError};
+use crate::{HostId, LinkId, NetworkObserver, Platform, RouteError};
 
 /// State of a region. Between two boundaries it depends on itself alone.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub(super) struct Region<T> {
     pub(super) events: EventQueue<EventSlot>,
     pub(super) event_store: EventStore<T>,
     pub(super) cpus: Cpus<T>,
+    /// Recorder of the loads of hosts, if enabled.
+    pub(super) hosts: Option<Box<HostRecorder>>,
     /// Flows of later epochs that are not announced yet.
     pub(super) unannounced: BinaryHeap<Reverse<(FlowKey, EventSlot)>>,
     /// Numbers of the flows that concern other regions too, by key.
@@ -144,6 +147,7 @@ impl<T: Copy> Region<T> {
             event_store: EventStore::default(),
             messages_sent: hosts.iter().map(|&host| (host, 0)).collect(),
             cpus: Cpus::new(hosts.iter().map(|&host| context.platform.host(host))),
+            hosts: None,
             unannounced: BinaryHeap::new(),
             cross_region_flows: FxHashMap::default(),
             cross_region_states: Vec::new(),
@@ -169,9 +173,19 @@ impl<T: Copy> Region<T> {
     /// Enables the recording of link loads if `records`.
     pub(super) fn recording(mut self, records: bool) -> Self {
         if records {
-            self.solver.record_loads();
+            self.solver.record_loads(self.changes > 0);
         }
         self
+    }
+
+    /// Returns the loads of hosts so far, as far as they are recorded.
+    pub(super) fn host_totals(&self) -> Vec<HostTotals> {
+        self.hosts.iter().flat_map(|hosts| hosts.totals()).collect()
+    }
+
+    /// Enables the recording of host loads.
+    pub(super) fn recording_hosts(self) -> Self {
+        Self { hosts: Some(Box::default()), ..self }
     }
 
     /// Returns the totals of the region's links, whose identifiers are `links`, up to an instant.
@@ -190,6 +204,7 @@ impl<T: Copy> Region<T> {
                 saturated: integrator.saturated(link.capacity),
                 capacity: unit::capacity(platform.link(id).bandwidth) as f64,
                 bins: Cow::Borrowed(&integrator.bins),
+                by_bandwidth: Cow::Borrowed(&integrator.by_bandwidth),
             })
         })
     }
@@ -235,7 +250,7 @@ impl<T: Copy> Region<T> {
         if at > now {
             self.schedule(at, RegionEvent::Compute(host, flops, tag));
         } else {
-            self.cpus.begin(now, host, flops, tag, |_| {});
+            self.cpus.begin(now, host, flops, tag, tell_busy(&mut self.hosts, &self.messages_sent));
         }
     }
 
@@ -282,7 +297,9 @@ impl<T: Copy> Region<T> {
     /// Ends the flows and computations that end now.
     pub(super) fn finish(&mut self, now: SimTime, done: &mut Vec<T>) {
         self.solver.now = now;
-        self.cpus.finish(now, now.saturating_add(SimDuration::from_picos(1)), |tag| done.push(tag), |_| {});
+        let end = now.saturating_add(SimDuration::from_picos(1));
+        let busy = tell_busy(&mut self.hosts, &self.messages_sent);
+        self.cpus.finish(now, end, |tag| done.push(tag), busy);
         while let Some(flow) = self.pop_end(now) {
             let transfer = &mut self.transfers[flow as usize];
             transfer.is_over = true;
@@ -375,7 +392,10 @@ impl<T: Copy> Region<T> {
                 self.start_message(context, now, route, spec);
             }
             RegionEvent::StartFlow(key, route, spec) => self.start_local_flow(now, key, route, spec),
-            RegionEvent::Compute(host, flops, tag) => self.cpus.begin(now, host, flops, tag, |_| {}),
+            RegionEvent::Compute(host, flops, tag) => {
+                let busy = tell_busy(&mut self.hosts, &self.messages_sent);
+                self.cpus.begin(now, host, flops, tag, busy);
+            }
             RegionEvent::Announce(..) => unreachable!("announcements are made at boundaries"),
         }
     }
@@ -560,5 +580,18 @@ impl<T: Copy> Region<T> {
             RegionEvent::Compute(_, _, tag) => *tag,
         });
         transfers.map(|transfer| transfer.tag).chain(planned).chain(self.cpus.running())
+    }
+}
+
+/// Returns what tells a recorder of busy cores; hosts have their numbers beside the messages that they have sent.
+#[inline]
+pub(super) fn tell_busy<'a>(
+    recorder: &'a mut Option<Box<HostRecorder>>,
+    hosts: &'a [(HostId, u32)],
+) -> impl FnMut(BusyTime) + use<'a> {
+    move |BusyTime { host, time, cores, speed }| {
+        if let Some(recorder) = recorder {
+            recorder.computed(hosts[host as usize].0, time, cores, speed);
+        }
     }
 }

@@ -246,10 +246,15 @@ impl RegionSolver {
         }
     }
 
-    /// Enables the recording of link loads.
-    pub(super) fn record_loads(&mut self) {
-        let shared = self.links.iter_mut().filter(|link| !link.is_fat_pipe);
-        shared.for_each(|link| link.integrator = Some(Box::default()));
+    /// Enables the recording of link loads; `has_changed` tells whether links may have other capacities than on the platform.
+    pub(super) fn record_loads(&mut self, has_changed: bool) {
+        for link in self.links.iter_mut().filter(|link| !link.is_fat_pipe) {
+            let mut integrator = LoadIntegrator::default();
+            if has_changed {
+                integrator.change_capacity(link.capacity, link.capacity);
+            }
+            link.integrator = Some(Box::new(integrator));
+        }
     }
 
     /// Counts the bytes of a message on the links of its route.

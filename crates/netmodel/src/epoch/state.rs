@@ -14,12 +14,12 @@ use serde::de::DeserializeOwned;
 use super::event_store::{EventSlot, RegionEvent};
 use super::message::MESSAGES_SENT;
 use super::parallel::{EpochRegion, PendingRequest};
-use super::region::{CrossRegionState, Region, Transfer};
+use super::region::{CrossRegionState, Region, Transfer, tell_busy};
 use super::route::{NetworkContext, RouteCache};
 use super::solver::{Bottleneck, Flow, Link, Member, RegionSolver, Use};
 use super::unit::UNLIMITED;
 use super::{EpochCounts, EpochNetwork};
-use crate::{HostId, Message};
+use crate::{HostId, Message, NetworkObserver};
 
 /// Compares where in its epoch the present lies.
 fn compare_phase(visitor: &mut StateVisitor<'_>, epoch: SimDuration) {
@@ -181,6 +181,10 @@ impl<T: Copy> Region<T> {
 
     /// Announces that the period which begins now may be repeated so many times.
     pub(super) fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        self.cpus.tell(now, now, tell_busy(&mut self.hosts, &self.messages_sent));
+        if let Some(hosts) = &mut self.hosts {
+            hosts.watch_period(now, period, repetitions);
+        }
         for link in &mut self.solver.links {
             link.record_load(now);
             link.integrator.iter_mut().for_each(|integrator| integrator.watch(now, period, repetitions));
@@ -189,6 +193,11 @@ impl<T: Copy> Region<T> {
 
     /// Adds the repetitions of the period that was announced last, and ends now, to the loads of links.
     pub(super) fn repeat_loads(&mut self, now: SimTime) {
+        let after = self.hosts.as_ref().and_then(|hosts| hosts.after_repetitions(now)).unwrap_or(now);
+        self.cpus.tell(now, after, tell_busy(&mut self.hosts, &self.messages_sent));
+        if let Some(hosts) = &mut self.hosts {
+            hosts.repeat_period(now);
+        }
         for link in &mut self.solver.links {
             link.record_load(now);
             link.integrator.iter_mut().for_each(|integrator| integrator.repeat());
@@ -278,6 +287,7 @@ impl<T: State + Copy + Serialize + DeserializeOwned> Region<T> {
             events,
             event_store,
             cpus,
+            hosts,
             unannounced,
             cross_region_flows: _,
             cross_region_states,
@@ -309,6 +319,8 @@ impl<T: State + Copy + Serialize + DeserializeOwned> Region<T> {
         event_store.visit(visitor);
         unannounced.visit(visitor);
         cpus.visit(visitor);
+        visitor.context(hosts.is_some());
+        visitor.saved(hosts);
         visitor.saved(events_before);
         match visitor.is_observing() {
             // A boundary is crossed once.

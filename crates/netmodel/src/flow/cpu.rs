@@ -25,14 +25,17 @@ struct Cores<I> {
     /// Rate of each computation since the last change [flop/ps].
     rate: f64,
     since: SimTime,
+    /// Instant until which `busy` functions were told.
+    told: SimTime,
 }
 
-/// An interval in which computations have kept a number of cores busy.
+/// An interval in which computations have kept a number of cores busy, each at this speed [flop/s].
 #[derive(Clone, Debug)]
 pub(crate) struct BusyTime {
     pub(crate) host: u32,
     pub(crate) time: Range<SimTime>,
     pub(crate) cores: f64,
+    pub(crate) speed: f64,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
@@ -52,6 +55,7 @@ impl<I: Copy> Cpus<I> {
             running: Vec::new(),
             rate: 0.0,
             since: SimTime::ZERO,
+            told: SimTime::ZERO,
         };
         let hosts: Vec<Cores<I>> = hosts.map(cores).collect();
         let mut ends = IndexedEventHeap::default();
@@ -64,7 +68,7 @@ impl<I: Copy> Cpus<I> {
     pub(crate) fn begin(&mut self, now: SimTime, host: u32, flops: f64, id: I, busy: impl FnOnce(BusyTime)) {
         let cores = &mut self.hosts[host as usize];
         if cores.running.is_empty() {
-            (cores.rate, cores.since) = (cores.speed, now);
+            (cores.rate, cores.since, cores.told) = (cores.speed, now, now);
             let end = cores.end_of(flops);
             cores.running.push(Computation { id, left: flops, end });
             return self.next_ends.set(host, Some(end));
@@ -79,12 +83,22 @@ impl<I: Copy> Cpus<I> {
     /// Sets the speed of a host [flop/s]: its computations go on at the new one. `busy` is told as by [`Cpus::begin`].
     pub(crate) fn set_speed(&mut self, now: SimTime, host: u32, speed: f64, busy: impl FnOnce(BusyTime)) {
         let cores = &mut self.hosts[host as usize];
+        if cores.running.is_empty() {
+            cores.speed = speed / PICOS;
+            return;
+        }
+        busy(cores.busy_time(host, now));
+        cores.progress(now);
         cores.speed = speed / PICOS;
-        if !cores.running.is_empty() {
+        cores.divide();
+        self.next_ends.set(host, cores.earliest());
+    }
+
+    /// Tells `busy` of all that runs until now; what is told next begins at an instant.
+    pub(crate) fn tell(&mut self, now: SimTime, next: SimTime, mut busy: impl FnMut(BusyTime)) {
+        for (host, cores) in (0..).zip(&mut self.hosts).filter(|(_, cores)| !cores.running.is_empty()) {
             busy(cores.busy_time(host, now));
-            cores.progress(now);
-            cores.divide();
-            self.next_ends.set(host, cores.earliest());
+            cores.told = next;
         }
     }
 
@@ -140,12 +154,13 @@ impl<I: Copy + State + Serialize + DeserializeOwned> State for Cpus<I> {
 
 impl<I: State + Serialize + DeserializeOwned> State for Cores<I> {
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        let Self { speed: _, cores: _, running, rate, since } = self;
+        let Self { speed: _, cores: _, running, rate, since, told } = self;
         running.visit(visitor);
         // The next computation of an idle host sets both.
         if !running.is_empty() {
             rate.visit(visitor);
             since.visit(visitor);
+            visitor.saved(told);
         }
     }
 }
@@ -155,13 +170,14 @@ impl<I> Cores<I> {
     fn progress(&mut self, now: SimTime) {
         let each = self.rate * (now - self.since).as_picos() as f64;
         self.running.iter_mut().for_each(|computation| computation.left -= each);
-        self.since = now;
+        (self.since, self.told) = (now, now);
     }
 
-    /// Returns the time since the last change.
+    /// Returns the time of which nothing was told.
     #[inline]
     fn busy_time(&self, host: u32, now: SimTime) -> BusyTime {
-        BusyTime { host, time: self.since..now, cores: self.cores.min(self.running.len() as f64) }
+        let cores = self.cores.min(self.running.len() as f64);
+        BusyTime { host, time: self.told..now, cores, speed: self.speed * PICOS }
     }
 
     /// Divides the cores among the computations: a core each, or equal parts of all cores (cpu_cas01.cpp).

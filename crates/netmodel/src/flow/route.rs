@@ -23,6 +23,8 @@ pub(super) struct RouteCache<'p> {
     usages: Vec<Usage>,
     /// Solver links of the platform's links; `None` for links not in use.
     links: Vec<Option<LinkIndex>>,
+    /// Some fat pipe is metered.
+    has_metered_pipes: bool,
 }
 
 #[derive(Debug)]
@@ -54,7 +56,19 @@ impl<'p> RouteCache<'p> {
             routes: Vec::new(),
             usages: Vec::new(),
             links: vec![None; platform.links().len()],
+            has_metered_pipes: platform.power().links.keys().any(|&link| is_metered_pipe(platform, link)),
         }
+    }
+
+    /// Returns whether any fat pipe is metered.
+    #[inline]
+    pub(super) fn has_metered_pipes(&self) -> bool {
+        self.has_metered_pipes
+    }
+
+    /// Returns whether a link is a fat pipe whose power depends on its load.
+    pub(super) fn is_metered_pipe(&self, link: LinkId) -> bool {
+        is_metered_pipe(self.platform(), link)
     }
 
     /// Returns the number of the route from one host to another.
@@ -222,4 +236,8 @@ impl<'p> RouteCache<'p> {
     pub(super) fn change_flow(&self, flow: FlowIndex, route: u32, terms: FlowTerms, sharing: &mut MaxMin) {
         sharing.change_flow(flow, self.usages(route), terms.penalty, terms.bound);
     }
+}
+
+fn is_metered_pipe(platform: &Platform, link: LinkId) -> bool {
+    platform.link(link).sharing == Sharing::FatPipe && platform.power().depends_on_load(link)
 }

@@ -76,8 +76,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        ForeignState, HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform, Preset, Resource,
-        ResourceChange,
+        ForeignState, HostId, HostLoads, LinkId, Message, NetworkModel, NetworkParameters, Platform, Preset,
+        Resource, ResourceChange,
     };
 
     const HOSTS: u32 = 6;
@@ -220,11 +220,11 @@ mod tests {
             let changes = [change(20, speed, 5e8), change(50, bandwidth, 0.0), change(90, bandwidth, 2e9)];
             platform.set_changes(changes).unwrap();
             let parameters = NetworkParameters::preset(if is_smpi { Preset::Smpi } else { Preset::Raw });
-            let mut network = FlowNetwork::new(&platform, &parameters).with_link_loads();
+            let mut network = FlowNetwork::new(&platform, &parameters).with_link_loads().with_host_loads();
             start(&mut network, &work);
             advance(&mut network, events);
             let bytes = save_state(&mut network).unwrap();
-            let idle = || FlowNetwork::<Tag>::new(&platform, &parameters).with_link_loads();
+            let idle = || FlowNetwork::<Tag>::new(&platform, &parameters).with_link_loads().with_host_loads();
             let small = Platform::from_toml(SMALL, "small.toml").unwrap();
             let mut foreign = [
                 FlowNetwork::<Tag>::new(&platform, &parameters),
@@ -246,6 +246,8 @@ mod tests {
             prop_assert_eq!(advance(&mut loaded, usize::MAX), advance(&mut network, usize::MAX));
             let end = network.now;
             prop_assert_eq!(loaded.link_loads(end), network.link_loads(end));
+            let hosts = [&loaded, &network].map(|network| HostLoads::new(end, network.host_totals()));
+            prop_assert_eq!(&hosts[0], &hosts[1]);
         }
     }
 }

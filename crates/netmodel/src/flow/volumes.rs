@@ -3,10 +3,16 @@
 //! Nothing is told when rates are solved: the amount that a flow has brought over its links is known when it ends, and is sampled
 //! before at instants that the observer chooses. This costs the length of the route for each flow and sample, regardless of the number
 //! of rate changes.
+//!
+//! Fat pipes whose power depends on their load are the exception: their load is that of their most demanding flow, which each solve may
+//! change.
+
+use std::collections::BTreeMap;
 
 use pdes_core::{SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 
+use super::PICOS;
 use super::route::RouteCache;
 use crate::maxmin::{Component, FlowIndex, LinkIndex, Relocation};
 use crate::observer::{NetworkObserver, ObservedLink};
@@ -20,6 +26,8 @@ pub(super) struct ObservedVolumes<O> {
     next_sample: SimTime,
     /// Active flows, by their numbers.
     flows: Vec<Option<ActiveFlow>>,
+    /// Fat pipes in use whose power depends on their load, by their numbers in the solver.
+    pipes: BTreeMap<u32, ActivePipe>,
     /// Time of all repetitions of an interval that was announced.
     #[serde(skip)]
     repeated: Option<SimDuration>,
@@ -38,6 +46,27 @@ struct ActiveFlow {
     since: SimTime,
 }
 
+/// The most demanding flow of a fat pipe.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct ActivePipe {
+    /// Load [B/ps], and since when.
+    load: f64,
+    since: SimTime,
+    /// Instant until which the observer was told.
+    told: SimTime,
+}
+
+impl ActivePipe {
+    fn new(load: f64, now: SimTime) -> Self {
+        Self { load, since: now, told: now }
+    }
+
+    /// Returns the volume until an instant, in units.
+    fn units(&self, until: SimTime) -> i64 {
+        (self.load * (until - self.since).as_picos() as f64 * UNITS_PER_BYTE) as i64
+    }
+}
+
 /// Volumes are counted in units of a 1024th of a byte: their sums are exact up to 8 TB, whatever their order, so that a bin has the
 /// same sum however often its flows were sampled.
 const UNITS_PER_BYTE: f64 = 1024.0;
@@ -49,7 +78,13 @@ fn observed(sharing: &MaxMin, link: LinkIndex) -> ObservedLink {
 
 impl<O: NetworkObserver> ObservedVolumes<O> {
     pub(super) fn new(observer: O) -> Self {
-        Self { next_sample: SimTime::ZERO, flows: Vec::new(), repeated: None, observer }
+        let (flows, pipes) = (Vec::new(), BTreeMap::new());
+        Self { next_sample: SimTime::ZERO, flows, pipes, repeated: None, observer }
+    }
+
+    /// Returns the instant after the repetitions of the interval that was announced and ends now.
+    pub(super) fn after_repetitions(&self, now: SimTime) -> SimTime {
+        self.repeated.map_or(SimTime::MAX, |time| now.saturating_add(time))
     }
 
     /// Tells the start of a flow.
@@ -73,6 +108,9 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
             // The weight is truncated to whole crossings: acknowledgements on the reverse route do not count as bytes
             // of messages.
             self.observer.message_began(observed(sharing, usage.link), bytes * usage.weight as u64);
+            if routes.has_metered_pipes() && routes.is_metered_pipe(observed(sharing, usage.link).link) {
+                self.pipes.entry(usage.link.get()).or_insert(ActivePipe::new(0.0, now));
+            }
         }
     }
 
@@ -88,6 +126,7 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
             && let Some(active) = self.flows[flow.index()].take()
         {
             self.tell(now, active, 0.0, (routes, sharing));
+            self.update_pipes(now, (routes, sharing));
             for usage in routes.usages(active.route) {
                 self.tell_limits(now, usage.link, sharing);
             }
@@ -124,6 +163,9 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
         // Nearly all links of a route have the same weight, so its volume is computed once.
         let (mut weight, mut volume) = (0.0, 0.0);
         for usage in routes.usages(flow.route) {
+            if self.pipes.contains_key(&usage.link.get()) {
+                continue;
+            }
             if usage.weight != weight {
                 weight = usage.weight;
                 // Casts round down, without the call that `floor` is where the processor may be old.
@@ -132,6 +174,26 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
             }
             self.observer.carried(observed(sharing, usage.link), flow.since..at, volume);
         }
+    }
+
+    /// Updates the loads of fat pipes after rates have changed. Costs the flows on these.
+    fn update_pipes(&mut self, now: SimTime, (routes, sharing): (&RouteCache<'_>, &MaxMin)) {
+        let Self { flows, pipes, observer, .. } = self;
+        pipes.retain(|&number, pipe| {
+            let link = LinkIndex::new(number);
+            let load_of = |flow: FlowIndex| {
+                let active = flows[flow.index()].as_ref().expect("a flow on a link is active");
+                let usage = routes.usages(active.route).iter().find(|usage| usage.link == link);
+                sharing.rate(flow) / PICOS * usage.expect("the link is on the route").weight
+            };
+            let loads = sharing.flows_on(link).map(load_of);
+            let load = loads.reduce(f64::max);
+            if load != Some(pipe.load) {
+                tell_pipe(observer, now, pipe, observed(sharing, link));
+                *pipe = ActivePipe::new(load.unwrap_or_default(), now);
+            }
+            load.is_some()
+        });
     }
 
     /// Advances to an instant with constant rates; `left` returns the length left of a flow at an instant until then.
@@ -178,6 +240,14 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
             self.flows[flow] = Some(ActiveFlow { left, since: at, ..active });
             self.tell(at, active, left, sources);
         }
+        self.tell_pipes(at, sources.1);
+    }
+
+    /// Tells the volumes of the fat pipes in use up to an instant.
+    pub(super) fn tell_pipes(&mut self, at: SimTime, sharing: &MaxMin) {
+        for (&number, pipe) in &mut self.pipes {
+            tell_pipe(&mut self.observer, at, pipe, observed(sharing, LinkIndex::new(number)));
+        }
     }
 
     /// Announces an interval that begins now and may be repeated.
@@ -209,8 +279,10 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
             self.sample(now, sources, left);
             self.observer.repeat_period(now);
             // What flows bring from now on, they bring after the repetitions.
-            let after = self.repeated.take().map_or(SimTime::MAX, |time| now.saturating_add(time));
+            let after = self.after_repetitions(now);
+            self.repeated = None;
             self.flows.iter_mut().flatten().for_each(|flow| flow.since = after);
+            self.pipes.values_mut().for_each(|pipe| *pipe = ActivePipe::new(pipe.load, after));
             self.next_sample = SimTime::ZERO;
         }
     }
@@ -240,13 +312,17 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
             let here = observed(sharing, link);
             let there = ObservedLink { slot: relocation.links[&link].get(), ..here };
             self.observer.move_link(here, now, (&mut to.observer, there));
+            if let Some(pipe) = self.pipes.remove(&link.get()) {
+                to.pipes.insert(there.slot, pipe);
+            }
         }
     }
 
     /// Tells which links are bottlenecks after a solve.
     #[inline]
-    pub(super) fn solved(&mut self, now: SimTime, sharing: &MaxMin) {
+    pub(super) fn solved(&mut self, now: SimTime, routes: &RouteCache<'_>, sharing: &MaxMin) {
         if self.observer.is_observing() {
+            self.update_pipes(now, (routes, sharing));
             let links = sharing.changed_links().chain(sharing.freed_links());
             links.for_each(|link| self.tell_limits(now, link, sharing));
         }
@@ -255,5 +331,14 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
     fn tell_limits(&mut self, now: SimTime, link: LinkIndex, sharing: &MaxMin) {
         // A link has a finite level if it is a bottleneck.
         self.observer.limits(observed(sharing, link), now, sharing.link_level(link).is_finite());
+    }
+}
+
+/// Tells the volume of the most demanding flow of a fat pipe since it was told last.
+fn tell_pipe(observer: &mut impl NetworkObserver, at: SimTime, pipe: &mut ActivePipe, link: ObservedLink) {
+    if pipe.told < at {
+        let units = pipe.units(at) - pipe.units(pipe.told);
+        observer.peaked(link, pipe.told..at, units as f64 / UNITS_PER_BYTE);
+        pipe.told = at;
     }
 }

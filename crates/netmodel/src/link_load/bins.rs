@@ -44,6 +44,11 @@ impl Bins {
         self.scale
     }
 
+    /// Returns the sum of all bins.
+    pub(crate) fn total(&self) -> f64 {
+        self.sums.iter().sum()
+    }
+
     /// Adds an amount at an instant.
     #[inline]
     pub(crate) fn add(&mut self, at: u64, amount: f64) {

@@ -3,6 +3,7 @@
 use pdes_core::{SimDuration, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
+use super::bandwidths::AmountsByBandwidth;
 use super::bins::{Bins, scale_of};
 use crate::epoch::unit::visit_instant;
 
@@ -17,6 +18,7 @@ pub(crate) struct LoadIntegrator {
     pub(crate) bytes: u64,
     /// Load integrated over time, by bins [load times ps].
     pub(crate) bins: Bins,
+    pub(crate) by_bandwidth: AmountsByBandwidth,
     #[serde(skip)]
     watched: Option<WatchedLoad>,
 }
@@ -59,6 +61,7 @@ impl LoadIntegrator {
         }
         if load > 0 {
             self.bins.add_over(self.counted_until, now, load as f64);
+            self.by_bandwidth.add(load as f64 * (now - self.counted_until) as f64);
             if is_bottleneck {
                 self.held += u128::from(load.min(capacity)) * u128::from(now - self.counted_until);
             }
@@ -69,6 +72,7 @@ impl LoadIntegrator {
     /// Goes on with another capacity, which the time that the link [was full](LoadIntegrator::saturated) is counted in from now on.
     pub(crate) fn change_capacity(&mut self, from: u64, to: u64) {
         self.held = (self.held / u128::from(from)).saturating_mul(u128::from(to));
+        self.by_bandwidth.set(to as f64);
     }
 
     /// Announces that the period which begins now may be repeated so many times. The load has been counted up to now.
@@ -88,6 +92,7 @@ impl LoadIntegrator {
         if each == 0 {
             return;
         }
+        self.by_bandwidth.add((each * u128::from(repetitions)) as f64);
         let (end, mut added) = (now + period * repetitions, 0);
         let scale = scale_of(end);
         let ends_of_bins = ((now >> scale) + 1..=end >> scale).map(|bin| bin << scale);
@@ -108,7 +113,7 @@ impl LoadIntegrator {
 
 impl State for LoadIntegrator {
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        let Self { counted_until, held, bytes, bins, watched: _ } = self;
+        let Self { counted_until, held, bytes, bins, by_bandwidth, watched: _ } = self;
         // Loads are reported only, and a watched period is repeated before.
         if !visitor.is_observing() {
             visit_instant(counted_until, visitor);
@@ -116,6 +121,7 @@ impl State for LoadIntegrator {
         visitor.saved(held);
         visitor.saved(bytes);
         visitor.saved(bins);
+        visitor.saved(by_bandwidth);
     }
 }
 

@@ -1,27 +1,36 @@
-//! Recorder of link loads: an observer that sums up what links carry, in bins of time.
+//! Recorder of loads: an observer that sums up what links carry and hosts compute, in bins of time.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pdes_core::{SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 
 use super::LinkTotals;
+use super::bandwidths::AmountsByBandwidth;
 use super::bins::{Bins, scale_of};
 use super::watched_period::WatchedPeriod;
-use crate::Platform;
+use crate::host_load::{HostRecorder, HostTotals};
 use crate::observer::{NetworkObserver, ObservedLink};
+use crate::{HostId, LinkId, Platform, Resource, ResourceChange};
 
-/// Recorder of link loads, if it is enabled: a kilobyte for each link that carries anything.
+/// Recorder of the loads of links and hosts, as far as it is enabled: a kilobyte for each link that carries anything, two for each host
+/// that computes.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct LinkLoadRecorder(Option<Box<Recording>>);
+pub struct LoadRecorder {
+    links: Option<Box<LinkRecording>>,
+    hosts: Option<Box<HostRecorder>>,
+}
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Recording {
+struct LinkRecording {
     /// End of the present bin [ps].
     bin_end: u64,
     /// Loads by link.
     links: Vec<RecordedLoad>,
+    /// Bandwidths of links that are not those of the platform any more [B/ps].
+    bandwidths: BTreeMap<LinkId, f64>,
     /// Interval that may be repeated.
     #[serde(skip)]
     watch: Option<WatchedPeriod>,
@@ -37,6 +46,7 @@ pub(crate) struct RecordedLoad {
     /// Sum of all bins.
     pub(crate) volume: f64,
     pub(crate) bins: Bins,
+    pub(crate) by_bandwidth: AmountsByBandwidth,
 }
 
 impl RecordedLoad {
@@ -53,13 +63,13 @@ impl RecordedLoad {
     }
 }
 
-impl Default for Recording {
+impl Default for LinkRecording {
     fn default() -> Self {
-        Self { bin_end: 1, links: Vec::new(), watch: None }
+        Self { bin_end: 1, links: Vec::new(), bandwidths: BTreeMap::new(), watch: None }
     }
 }
 
-impl Recording {
+impl LinkRecording {
     fn link(&mut self, link: ObservedLink) -> &mut RecordedLoad {
         let place = link.slot as usize;
         if self.links.len() <= place {
@@ -67,24 +77,30 @@ impl Recording {
         }
         &mut self.links[place]
     }
-}
 
-impl LinkLoadRecorder {
-    /// Returns the recording, which is told of something.
     #[inline]
-    fn recording(&mut self) -> &mut Recording {
-        self.0.as_mut().expect("only a recorder that is enabled is told")
+    fn carried(&mut self, observed: ObservedLink, time: Range<SimTime>, bytes: f64) {
+        let changed = self.bandwidths.get(&observed.link).copied();
+        let link = self.link(observed);
+        if let Some(bandwidth) = changed {
+            link.by_bandwidth.set(bandwidth);
+        }
+        link.volume += bytes;
+        link.by_bandwidth.add(bytes);
+        // No interval goes beyond the end of a bin.
+        link.bins.add(time.start.as_picos(), bytes);
     }
 }
 
-impl NetworkObserver for LinkLoadRecorder {
+impl NetworkObserver for LoadRecorder {
     #[inline]
     fn is_observing(&self) -> bool {
-        self.0.is_some()
+        self.links.is_some() || self.hosts.is_some()
     }
 
     fn next_sample(&mut self, now: SimTime) -> SimTime {
-        let Recording { bin_end, watch, .. } = self.recording();
+        let Some(recording) = &mut self.links else { return SimTime::MAX };
+        let LinkRecording { bin_end, watch, .. } = &mut **recording;
         let scale = scale_of(now.as_picos());
         // Bins may have been merged.
         *bin_end = end_of_bin((*bin_end - 1) >> scale, scale);
@@ -93,7 +109,8 @@ impl NetworkObserver for LinkLoadRecorder {
     }
 
     fn sampled(&mut self, at: SimTime, now: SimTime) {
-        let Recording { bin_end, links, watch } = self.recording();
+        let Some(recording) = &mut self.links else { return };
+        let LinkRecording { bin_end, links, watch, .. } = &mut **recording;
         let (at, scale) = (at.as_picos(), scale_of(now.as_picos()));
         if at == *bin_end {
             *bin_end = end_of_bin(at >> scale, scale);
@@ -106,19 +123,37 @@ impl NetworkObserver for LinkLoadRecorder {
     }
 
     fn message_began(&mut self, link: ObservedLink, bytes: u64) {
-        self.recording().link(link).bytes += bytes;
+        if let Some(recording) = &mut self.links {
+            recording.link(link).bytes += bytes;
+        }
     }
 
     #[inline]
     fn carried(&mut self, link: ObservedLink, time: Range<SimTime>, bytes: f64) {
-        let link = self.recording().link(link);
-        link.volume += bytes;
-        // No interval goes beyond the end of a bin.
-        link.bins.add(time.start.as_picos(), bytes);
+        if let Some(recording) = &mut self.links {
+            recording.carried(link, time, bytes);
+        }
+    }
+
+    fn peaked(&mut self, link: ObservedLink, time: Range<SimTime>, bytes: f64) {
+        self.carried(link, time, bytes);
+    }
+
+    fn computed(&mut self, host: HostId, time: Range<SimTime>, cores: f64, speed: f64) {
+        if let Some(hosts) = &mut self.hosts {
+            hosts.computed(host, time, cores, speed);
+        }
+    }
+
+    fn changed(&mut self, change: &ResourceChange) {
+        if let (Some(recording), Resource::Bandwidth(link)) = (&mut self.links, change.resource) {
+            recording.bandwidths.insert(link, change.value / 1e12);
+        }
     }
 
     fn limits(&mut self, link: ObservedLink, from: SimTime, is_bottleneck: bool) {
-        let Some(record) = self.recording().links.get_mut(link.slot as usize) else { return };
+        let Some(recording) = &mut self.links else { return };
+        let Some(record) = recording.links.get_mut(link.slot as usize) else { return };
         match (record.full_since, is_bottleneck) {
             (None, true) => record.full_since = Some(from),
             (Some(since), false) => {
@@ -130,24 +165,32 @@ impl NetworkObserver for LinkLoadRecorder {
     }
 
     fn move_link(&mut self, link: ObservedLink, now: SimTime, (to, there): (&mut Self, ObservedLink)) {
-        let there = to.recording().link(there);
-        if let Some(record) = self.recording().links.get_mut(link.slot as usize)
+        if let (Some(here), Some(to)) = (&mut self.links, &mut to.links)
+            && let Some(record) = here.links.get_mut(link.slot as usize)
             && record.full_since.is_some()
         {
             record.saturated = record.saturated_until(now);
             record.full_since = None;
-            there.full_since = Some(now);
+            to.link(there).full_since = Some(now);
         }
     }
 
     /// Samples the loads of the interval as they are needed to repeat it.
     fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
-        let Recording { links, watch, .. } = self.recording();
-        *watch = Some(WatchedPeriod::new(now, period, repetitions, links));
+        if let Some(hosts) = &mut self.hosts {
+            hosts.watch_period(now, period, repetitions);
+        }
+        if let Some(LinkRecording { links, watch, .. }) = self.links.as_deref_mut() {
+            *watch = Some(WatchedPeriod::new(now, period, repetitions, links));
+        }
     }
 
     fn repeat_period(&mut self, now: SimTime) {
-        let Recording { bin_end, links, watch } = self.recording();
+        if let Some(hosts) = &mut self.hosts {
+            hosts.repeat_period(now);
+        }
+        let Some(recording) = &mut self.links else { return };
+        let LinkRecording { bin_end, links, watch, .. } = &mut **recording;
         let watch = watch.take().expect("the interval was announced");
         watch.repeat(now, links);
         let end = watch.end().as_picos();
@@ -156,7 +199,15 @@ impl NetworkObserver for LinkLoadRecorder {
     }
 
     fn record_link_loads(&mut self) {
-        self.0 = Some(Box::default());
+        self.links = Some(Box::default());
+    }
+
+    fn record_host_loads(&mut self) {
+        self.hosts = Some(Box::default());
+    }
+
+    fn host_totals(&self) -> Vec<HostTotals> {
+        self.hosts.iter().flat_map(|hosts| hosts.totals()).collect()
     }
 
     fn link_totals<'a>(
@@ -165,7 +216,7 @@ impl NetworkObserver for LinkLoadRecorder {
         links: impl Iterator<Item = ObservedLink> + 'a,
         end: SimTime,
     ) -> Option<impl Iterator<Item = LinkTotals<'a>>> {
-        let recording = self.0.as_ref()?;
+        let recording = self.links.as_ref()?;
         Some(links.filter_map(move |ObservedLink { link, slot }| {
             let record = recording.links.get(slot as usize)?;
             Some(LinkTotals {
@@ -174,6 +225,7 @@ impl NetworkObserver for LinkLoadRecorder {
                 saturated: record.saturated_until(end),
                 capacity: platform.link(link).bandwidth / 1e12,
                 bins: Cow::Borrowed(&record.bins),
+                by_bandwidth: Cow::Borrowed(&record.by_bandwidth),
             })
         }))
     }

@@ -108,6 +108,7 @@ impl WatchedPeriod {
             }
             let all = self.repetitions as f64 * each;
             link.bins.add(end.as_picos(), all - added);
+            link.by_bandwidth.add(all);
             link.volume += all;
         }
     }

@@ -11,7 +11,7 @@ use crate::identifier::ZoneId;
 use crate::parameters::LOOPBACK_BANDWIDTH;
 use crate::storage::Storage;
 use crate::topology::fat_tree::FatTreeOffsets;
-use crate::{Host, HostId, Link, LinkId, Location, PlatformError, ResourceChanges, Sharing};
+use crate::{Host, HostId, Link, LinkId, Location, PlatformError, Power, ResourceChanges, Sharing};
 
 mod routes;
 mod zones;
@@ -49,6 +49,7 @@ pub(crate) struct PlatformBuilder {
     open_zones: Vec<ZoneId>,
     warnings: Vec<String>,
     pub(crate) storage: Storage,
+    pub(crate) power: Power,
     /// Hosts that see disks of others, with the values of the property and their lines.
     remote_disks: Vec<(HostId, String, u32)>,
     /// First numbers of the next fat tree.
@@ -71,6 +72,7 @@ impl PlatformBuilder {
             open_zones: Vec::new(),
             warnings: Vec::new(),
             storage: Storage::default(),
+            power: Power::default(),
             remote_disks: Vec::new(),
             fat_tree_origin: FatTreeOffsets::default(),
             dragonfly_cables: 0,
@@ -281,9 +283,9 @@ impl PlatformBuilder {
         if self.hosts.is_empty() {
             return Err(PlatformError::NoHosts { origin: self.origin });
         }
-        let Self { hosts, links, nodes, host_vertices: places, zones, warnings, storage, .. } = self;
+        let Self { hosts, links, nodes, host_vertices, zones, warnings, storage, power, .. } = self;
         let changes = ResourceChanges::default();
-        Ok(Platform { hosts, links, nodes, host_vertices: places, zones, warnings, storage, changes })
+        Ok(Platform { hosts, links, nodes, host_vertices, zones, warnings, storage, changes, power })
     }
 
     pub(crate) fn duplicate(&self, line: Option<u32>, kind: &'static str, name: &str) -> PlatformError {

@@ -10,7 +10,7 @@ use crate::platform::description::{
 use crate::topology::dragonfly::DragonflyShape;
 use crate::topology::fat_tree::FatTreeLevel;
 use crate::unit::Dimension;
-use crate::{PlatformError, Sharing};
+use crate::{HostId, PlatformError, Sharing};
 
 const ATTRIBUTES: [&str; 18] = [
     "id",
@@ -64,7 +64,11 @@ pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(
         limiter: (limiter != 0.0).then_some(limiter),
         router: element.optional("router_id").map(str::to_owned),
     };
-    cluster::add(builder, &description, Some(element.line))
+    let (first, power) = (builder.next_host(), element.host_power(builder)?);
+    cluster::add(builder, &description, Some(element.line))?;
+    let hosts = (first..builder.next_host()).map(HostId::new);
+    builder.power.hosts.extend(hosts.filter_map(|host| Some((host, power?))));
+    Ok(())
 }
 
 fn sharing(builder: &mut PlatformBuilder, element: &Element) -> Result<CableSharing, PlatformError> {

@@ -5,6 +5,7 @@ use quick_xml::events::{BytesStart, Event};
 
 use crate::PlatformError;
 use crate::platform::builder::PlatformBuilder;
+use crate::power::{HostPower, LinkPower, watts};
 use crate::unit::{Dimension, Quantity};
 
 /// Maximum nesting of elements.
@@ -163,6 +164,33 @@ impl Element {
         self.property("memory_bandwidth").map(read).transpose()
     }
 
+    /// Reads the power of hosts in the processor state in which they are, from SimGrid's properties `wattage_per_state` and `wattage_off`.
+    pub(super) fn host_power(&self, builder: &PlatformBuilder) -> Result<Option<HostPower>, PlatformError> {
+        let Some(list) = self.property("wattage_per_state") else { return Ok(None) };
+        let states = self.optional("speed").map_or(0, |speeds| speeds.split(',').count());
+        let power = self.state().and_then(|state| HostPower::of_state(list, (state, states)));
+        let expected = "for each of the speeds idle:epsilon:all or idle:all in watts, separated by commas";
+        let mut power =
+            power.ok_or_else(|| self.value_error(builder, "wattage_per_state", list, expected))?;
+        if let Some(text) = self.property("wattage_off") {
+            let off = watts(text).filter(|watts| watts.len() == 1);
+            power.off = off.ok_or_else(|| self.value_error(builder, "wattage_off", text, "watts"))?[0];
+        }
+        Ok(Some(power))
+    }
+
+    /// Reads the power of a link from SimGrid's property `wattage_range`.
+    pub(super) fn link_power(&self, builder: &PlatformBuilder) -> Result<Option<LinkPower>, PlatformError> {
+        let Some(range) = self.property("wattage_range") else { return Ok(None) };
+        let power = LinkPower::of_range(range);
+        power.map(Some).ok_or_else(|| self.value_error(builder, "wattage_range", range, "idle:busy in watts"))
+    }
+
+    /// Returns the processor state that `pstate` chooses; the first if it is absent.
+    fn state(&self) -> Option<usize> {
+        self.optional("pstate").unwrap_or("0").trim_end_matches(".0").parse().ok()
+    }
+
     /// Reads an attribute that is a number of cores; one if it is absent.
     pub(super) fn cores(&self, builder: &PlatformBuilder) -> Result<u32, PlatformError> {
         let Some(text) = self.optional("core") else { return Ok(1) };
@@ -173,7 +201,7 @@ impl Element {
     pub(super) fn speed(&self, builder: &mut PlatformBuilder) -> Result<f64, PlatformError> {
         let speeds: Vec<&str> = self.required(builder, "speed")?.split(',').collect();
         let state = self.optional("pstate").unwrap_or("0");
-        let chosen = state.trim_end_matches(".0").parse().ok().and_then(|state: usize| speeds.get(state));
+        let chosen = self.state().and_then(|state| speeds.get(state));
         let chosen = *chosen.ok_or_else(|| {
             self.value_error(builder, "pstate", state, "the position, from 0, of one of the speeds")
         })?;

@@ -38,6 +38,9 @@ pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(
     };
     let id = HostId::new(builder.next_host());
     builder.add_host(host, Some(element.line))?;
+    if let Some(power) = element.host_power(builder)? {
+        builder.power.hosts.insert(id, power);
+    }
     let children = |name| element.children.iter().filter(move |child| child.name == name);
     for disk in children("disk") {
         if let Some(directory) = disk.property(MOUNT) {

@@ -2,10 +2,10 @@
 
 use super::element::Element;
 use super::read_property;
-use crate::PlatformError;
 use crate::platform::builder::PlatformBuilder;
 use crate::platform::description::{CableSharing, LinkDescription};
 use crate::unit::Dimension;
+use crate::{LinkId, PlatformError};
 
 /// Reads a link and adds it to the platform.
 pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(), PlatformError> {
@@ -25,7 +25,11 @@ pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(
         latency: element.optional_quantity(builder, "latency", Dimension::Time)?,
         sharing: sharing(builder, element)?,
     };
-    builder.add_link(link, Some(element.line))
+    let (first, power) = (builder.next_link(), element.link_power(builder)?);
+    builder.add_link(link, Some(element.line))?;
+    let links = (first..builder.next_link()).map(LinkId::new);
+    builder.power.links.extend(links.filter_map(|link| Some((link, power?))));
+    Ok(())
 }
 
 fn sharing(builder: &PlatformBuilder, element: &Element) -> Result<CableSharing, PlatformError> {

@@ -18,7 +18,6 @@ const SPEED: f64 = 1e9;
 struct Meter {
     bytes: BTreeMap<LinkId, f64>,
     work: BTreeMap<HostId, f64>,
-    speeds: BTreeMap<HostId, f64>,
     ends: BTreeMap<HostId, SimTime>,
 }
 
@@ -28,19 +27,13 @@ impl NetworkObserver for Meter {
         *self.bytes.entry(link.link).or_default() += bytes;
     }
 
-    fn computed(&mut self, host: HostId, time: Range<SimTime>, cores: f64) {
+    fn computed(&mut self, host: HostId, time: Range<SimTime>, cores: f64, speed: f64) {
         assert!(
             self.ends.insert(host, time.end).is_none_or(|end| end <= time.start),
             "intervals follow each other"
         );
         let seconds = (time.end - time.start).as_secs_f64();
-        *self.work.entry(host).or_default() += seconds * cores * self.speeds.get(&host).unwrap_or(&SPEED);
-    }
-
-    fn changed(&mut self, change: &ResourceChange) {
-        if let Resource::Speed(host) = change.resource {
-            self.speeds.insert(host, change.value);
-        }
+        *self.work.entry(host).or_default() += seconds * cores * speed;
     }
 }
 

@@ -14,7 +14,7 @@ use super::components::Target;
 use super::{Pocket, RoutedTag, StartingFlow, WindowMachine};
 use crate::flow::{FlowNetwork, earlier};
 use crate::link_load::LinkTotals;
-use crate::{HostId, LinkId, Message, NetworkModel, RouteError};
+use crate::{HostId, HostTotals, LinkId, Message, NetworkModel, RouteError};
 
 /// A region of a [`WindowMachine`], and the pocket of the same number.
 #[derive(Debug)]
@@ -285,6 +285,15 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for WindowRe
 
     fn count_spans_from(&mut self, origin: SimTime) {
         self.origin = origin;
+    }
+
+    fn with_host_loads(mut self) -> Self {
+        self.local = self.local.with_host_loads();
+        self
+    }
+
+    fn host_totals(&self) -> Vec<HostTotals> {
+        self.local.host_totals()
     }
 
     fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
