@@ -10,12 +10,14 @@ use pdes_replay::{Execution, Feature, Model};
 use super::Page;
 
 /// The rows of the table, in the order of the type, with the pages of the book.
-const FEATURES: [(Feature, &str, &str); 19] = [
+const FEATURES: [(Feature, &str, &str); 21] = [
     (Feature::Threads, "threads", "parallel.md"),
     (Feature::Processes, "processes", "parallel.md#processes"),
     (Feature::Checkpoints, "checkpoints", "checkpoints.md"),
     (Feature::FastForward, "fast-forward", "fast-forward.md"),
     (Feature::LinkLoads, "link loads", "links.md"),
+    (Feature::HostLoads, "energy", "energy.md"),
+    (Feature::Noise, "noise", "noise.md"),
     (Feature::Changes, "changes of resources (in code)", "model.md#resources-that-change"),
     (Feature::CriticalPath, "critical path", "critical-path.md"),
     (Feature::Timeline, "timeline", "timelines.md"),

@@ -121,12 +121,27 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
             Some(picos) => SimDuration::try_from_picos_f64(flops * picos),
             None => self.replay.machine.compute_time(self.me, flops, self.thread.clock),
         };
+        let (flops, duration) = self.with_noise(flops, duration);
         let work = Work::Compute { flops };
         if !is_ahead && duration.is_some() && self.submit_work(work, operation, outbox) {
             return Ok(true);
         }
         self.advance(duration, "a computation", || format!("{flops} flop"))?;
         Ok(false)
+    }
+
+    /// Adds the noise in a computation to its work and to the time that it takes by itself: noise keeps the core busy.
+    #[inline]
+    fn with_noise(&self, flops: f64, duration: Option<SimDuration>) -> (f64, Option<SimDuration>) {
+        let (machine, begin) = (&self.replay.machine, self.thread.clock);
+        let length = duration.unwrap_or(SimDuration::ZERO);
+        match machine.noise(self.me, begin, length) {
+            SimDuration::ZERO => (flops, duration),
+            noise => {
+                let work = flops + machine.speed(self.me, begin) * noise.as_secs_f64();
+                (work, duration.and_then(|duration| duration.checked_add(noise)))
+            }
+        }
     }
 
     /// Submits work to the machine, if it does such work in the order of time; returns whether the work has to be waited for.

@@ -84,6 +84,14 @@ pub trait Machine: Sync {
         SimDuration::try_from_picos_f64(flops * (1e12 / self.speed(rank, begin)))
     }
 
+    /// Returns by how much a computation of a rank is longer for noise of the operating system, if it begins at an instant and takes a time
+    /// without noise; not at all by default.
+    #[inline]
+    fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> SimDuration {
+        let _ = (rank, begin, length);
+        SimDuration::ZERO
+    }
+
     /// Returns the bandwidth with which a rank reads and writes the memory of its host \[B/s\]; infinite by default.
     fn memory_bandwidth(&self, rank: Rank) -> f64 {
         let _ = rank;

@@ -6,6 +6,7 @@ use netmodel::{ContentionFree, HostId, NetworkParameters, Platform, Regions, Res
 use pdes_core::{Bytes, Rank, RegionIndex, SimDuration, SimTime};
 
 use crate::Placement;
+use crate::noise::HostNoise;
 use crate::simulation::RunError;
 use crate::spec::{Epoch, RunSpec};
 use crate::storage::find_file;
@@ -19,6 +20,7 @@ pub struct SharedMachine<'a> {
     contention_free: ContentionFree,
     /// Flags of the ranks that have a host of their own, if such ranks compute ahead.
     lone_ranks: Option<Box<[bool]>>,
+    noise: Option<&'a dyn HostNoise>,
 }
 
 /// Source and destination host of a message.
@@ -38,7 +40,13 @@ pub struct WorkRequest {
 impl<'a> SharedMachine<'a> {
     /// Creates the machine of ranks placed on a platform.
     pub fn new(platform: &'a Platform, placement: &'a Placement, parameters: &NetworkParameters) -> Self {
-        Self { platform, placement, contention_free: ContentionFree::new(parameters), lone_ranks: None }
+        let contention_free = ContentionFree::new(parameters);
+        Self { platform, placement, contention_free, lone_ranks: None, noise: None }
+    }
+
+    /// Adds noise to the computations of ranks.
+    pub fn with_noise(self, noise: Option<&'a dyn HostNoise>) -> Self {
+        Self { noise, ..self }
     }
 
     /// Lets ranks with a host of their own, whose speed does not change, advance past their computations at once. This is for runs with epochs only: in an exact run
@@ -116,6 +124,12 @@ impl Machine for SharedMachine<'_> {
 
     fn compute_time(&self, rank: Rank, flops: f64, begin: SimTime) -> Option<SimDuration> {
         self.platform.compute_time(self.placement.host(rank), flops, begin)
+    }
+
+    #[inline]
+    fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> SimDuration {
+        let delay = |noise: &dyn HostNoise| noise.delay(self.placement.host(rank), begin, length);
+        self.noise.map_or(SimDuration::ZERO, delay)
     }
 
     fn memory_bandwidth(&self, rank: Rank) -> f64 {

@@ -7,6 +7,7 @@ use netmodel::{AccessHistory, ContentionFree, Platform, Resource, RouteError, Un
 use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 
 use crate::Placement;
+use crate::noise::HostNoise;
 use crate::storage::{addressed, find_file};
 
 /// A platform with placed ranks, without contention.
@@ -15,12 +16,18 @@ pub struct ContentionFreeMachine<'a> {
     platform: &'a Platform,
     placement: &'a Placement,
     model: ContentionFree,
+    noise: Option<&'a dyn HostNoise>,
 }
 
 impl<'a> ContentionFreeMachine<'a> {
     /// Creates the machine of ranks placed on a platform.
     pub fn new(platform: &'a Platform, placement: &'a Placement, model: ContentionFree) -> Self {
-        Self { platform, placement, model }
+        Self { platform, placement, model, noise: None }
+    }
+
+    /// Adds noise to the computations of ranks.
+    pub fn with_noise(self, noise: Option<&'a dyn HostNoise>) -> Self {
+        Self { noise, ..self }
     }
 }
 
@@ -82,6 +89,12 @@ impl Machine for ContentionFreeMachine<'_> {
 
     fn compute_time(&self, rank: Rank, flops: f64, begin: SimTime) -> Option<SimDuration> {
         self.platform.compute_time(self.placement.host(rank), flops, begin)
+    }
+
+    #[inline]
+    fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> SimDuration {
+        let delay = |noise: &dyn HostNoise| noise.delay(self.placement.host(rank), begin, length);
+        self.noise.map_or(SimDuration::ZERO, delay)
     }
 
     fn memory_bandwidth(&self, rank: Rank) -> f64 {

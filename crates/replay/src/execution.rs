@@ -41,6 +41,10 @@ pub enum Feature {
     FastForward,
     /// Loads of links.
     LinkLoads,
+    /// Loads of hosts.
+    HostLoads,
+    /// Noise of the operating systems of hosts.
+    Noise,
     /// Resources that change during the run.
     Changes,
     /// A critical path.
@@ -134,6 +138,15 @@ pub enum Obstacle {
         names = Model::names_with(|able| able.links)
     )]
     NoLinks(&'static str),
+    /// Iterations do not recur.
+    #[error("noise makes each iteration another one")]
+    Noise,
+    /// Hosts have no loads.
+    #[error(
+        "energy: the model {0:?} records no loads of hosts; take network.model = {names}",
+        names = Model::names_with(|able| able.host_loads)
+    )]
+    NoHostLoads(&'static str),
     /// Resources stay as they are.
     #[error(
         "resources that change: the model {0:?} has none; take network.model = {names}",
@@ -217,6 +230,7 @@ impl Execution {
             (!capabilities.fast_forward, Obstacle::NotCompared(model.key)),
             (has(Feature::CriticalPath), Obstacle::CriticalPath),
             (has(Feature::Timeline), Obstacle::Timeline),
+            (has(Feature::Noise), Obstacle::Noise),
             (has(Feature::Code), Obstacle::CodeNotKnown),
             (has(Feature::Text), Obstacle::NoLoops),
             (has(Feature::SharedPointers), Obstacle::GrowingPointers),
@@ -277,6 +291,7 @@ impl Execution {
             (Feature::Checkpoints, not_saved),
             (Feature::FastForward, stepwise),
             (Feature::LinkLoads, (!capabilities.links).then_some(Obstacle::NoLinks(model.key))),
+            (Feature::HostLoads, (!capabilities.host_loads).then_some(Obstacle::NoHostLoads(model.key))),
             (Feature::Changes, (!capabilities.changes).then_some(Obstacle::NoChanges(model.key))),
             (Feature::CriticalPath, has(Feature::Changes).then_some(Obstacle::ChangingPath)),
             (Feature::Profile, not_profiled),
@@ -308,6 +323,7 @@ impl Execution {
             Feature::Checkpoints,
             Feature::Changes,
             Feature::CriticalPath,
+            Feature::HostLoads,
             Feature::Profile,
             Feature::RemoteFiles,
             Feature::SharedPointers,
@@ -320,7 +336,7 @@ impl Execution {
 /// Returns the reason why a feature cannot be had with a GOAL schedule.
 fn schedule_obstacle(feature: Feature) -> Option<Obstacle> {
     Some(match feature {
-        Feature::Graph => return None,
+        Feature::Graph | Feature::Noise => return None,
         Feature::Threads => Obstacle::OneOrder,
         Feature::Processes => Obstacle::ScheduleOnProcesses,
         Feature::Checkpoints => Obstacle::ScheduleCheckpoints,

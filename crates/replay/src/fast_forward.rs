@@ -389,7 +389,8 @@ where
         let (run, checkpoints) = run_to_end(simulation, cluster, checkpoints, inner, sources, progress)?;
         return Ok(ForwardedRun { run, checkpoints, fast_forward: None });
     }
-    let watches = simulation.records_links() || simulation.uses_storage();
+    let records = simulation.records_links() || simulation.spec().host_loads;
+    let watches = records || simulation.uses_storage();
     let search = RecurrenceSearch::new(watches && !S::STOPS_ALL);
     let [replay] = sources.0 else { unreachable!("several programs are not fast-forwarded") };
     let mut forwarded = FastForwarded { inner, replay, search, cut: None };

@@ -27,6 +27,7 @@ mod loggops;
 mod models;
 pub mod names;
 mod network_tag;
+mod noise;
 mod partition;
 mod placement;
 mod platforms;
@@ -57,6 +58,7 @@ pub use models::{
     Replayer,
 };
 pub use network_tag::NetworkTag;
+pub use noise::HostNoise;
 pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment, order_by_halves};
 pub use placement::{Placement, PlacementError, PlacementPolicy};
 pub use platforms::{PlatformFileError, read_platform};

@@ -104,7 +104,7 @@ impl Placement {
     }
 
     /// Returns the number of ranks of a host, those of other programs included.
-    pub(crate) fn residents(&self, host: HostId) -> u32 {
+    pub fn residents(&self, host: HostId) -> u32 {
         self.ranks[host.index()]
     }
 

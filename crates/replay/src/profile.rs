@@ -116,7 +116,8 @@ impl Simulation {
             self.platform(),
             self.placement(),
             ContentionFree::new(&self.spec().network),
-        );
+        )
+        .with_noise(self.spec().noise.as_deref());
         let world = Replay::new(self.trace(), &machine, &self.spec().mpi);
         let processes = || world.processes().map_err(|error| self.locate(world.lp(error.rank), error));
         let partition = Partition::blocks(self.trace().ranks(), self.spec().threads);

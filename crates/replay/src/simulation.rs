@@ -6,6 +6,7 @@ mod files;
 mod ordered;
 mod outcome;
 mod overheads;
+mod rank_loads;
 mod regional;
 mod run;
 mod warnings;
@@ -221,6 +222,8 @@ impl Simulation {
         // The platform first: it is small, and an error in it should be reported before a large trace is read.
         let mut platform = spec.read_platform()?;
         platform.set_changes(spec.changes.iter().copied())?;
+        let checks = spec.platform_changes.iter().map(|change| change.check(&platform));
+        checks.collect::<Result<(), _>>().map_err(RunError::PlatformChange)?;
         spec.change_platform(&mut platform);
         let epochs = plan_regions(spec.model.with_epochs.as_ref(), spec, &platform)?;
         let region_costs = spec.region_costs.as_ref().zip(epochs.as_ref());
@@ -350,6 +353,8 @@ impl Simulation {
             (Feature::Checkpoints, spec.checkpoints.is_some()),
             (Feature::FastForward, spec.fast_forward),
             (Feature::LinkLoads, spec.links == Some(true)),
+            (Feature::HostLoads, spec.host_loads),
+            (Feature::Noise, spec.noise.is_some()),
             (Feature::Changes, !spec.changes.is_empty()),
             (Feature::CriticalPath, spec.critical_path),
             (Feature::Timeline, spec.timeline.is_some()),
@@ -459,7 +464,8 @@ impl Simulation {
     /// Returns whether the loads of links are recorded.
     pub(crate) fn records_links(&self) -> bool {
         let are_few = self.platform.links().len() <= MAX_RECORDED_LINKS;
-        self.network().capabilities.links && self.spec.links.unwrap_or(are_few)
+        let are_recorded = self.spec.host_loads || self.spec.links.unwrap_or(are_few);
+        self.network().capabilities.links && are_recorded
     }
 
     /// Returns whether ranks access files on storage devices.

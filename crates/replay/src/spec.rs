@@ -1,6 +1,7 @@
 //! The specification of a run: a configuration that is checked and complete.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use trace_mmap::{LoadOptions, Trace, WorkMetric};
 use crate::checkpoint::CheckpointPlan;
 use crate::code::CodeProgram;
 use crate::models::{MODELS, Model};
+use crate::noise::HostNoise;
 use crate::partition::PartitionSource;
 use crate::placement::PlacementPolicy;
 use crate::platforms::{PlatformFileError, read_platform};
@@ -51,10 +53,14 @@ pub struct RunSpec {
     pub platform_changes: Vec<Arc<dyn PlatformChange>>,
     /// Changes of resources during the run, of the platform before it is scaled.
     pub changes: Vec<ResourceChange>,
+    /// Noise of the operating systems of hosts, if there is any.
+    pub noise: Option<Arc<dyn HostNoise>>,
     /// The network model.
     pub model: &'static Model,
     /// Section of the configuration that belongs to the model alone; empty if there is none.
     pub model_parameters: toml::Table,
+    /// Sections of the configuration about what the run itself does not know, by name.
+    pub extensions: BTreeMap<String, toml::Table>,
     /// Preset of the network's parameters.
     pub preset: &'static NetworkPreset,
     /// Warnings about constant factors in place of those of the preset.
@@ -100,6 +106,8 @@ pub struct RunSpec {
     pub links: Option<bool>,
     /// Replays on ideal machines for the report; by default of short runs.
     pub ideal_machines: Option<bool>,
+    /// Recording of the loads of hosts, and with them of links.
+    pub host_loads: bool,
     /// Checkpoints, if any are written.
     pub checkpoints: Option<CheckpointPlan>,
     /// Timeline, if one is written.
@@ -121,6 +129,7 @@ impl RunSpec {
             trace_speed: None,
             other_programs: Vec::new(),
             changes: Vec::new(),
+            noise: None,
             platform,
             hosts: None,
             routing: RoutingRule::default(),
@@ -129,6 +138,7 @@ impl RunSpec {
             platform_changes: Vec::new(),
             model: &MODELS[0],
             model_parameters: toml::Table::new(),
+            extensions: BTreeMap::new(),
             preset,
             replaced_factors: Vec::new(),
             network: preset.network(),
@@ -151,6 +161,7 @@ impl RunSpec {
             critical_path: false,
             links: None,
             ideal_machines: None,
+            host_loads: false,
             checkpoints: None,
             timeline: None,
             report: None,
@@ -240,6 +251,7 @@ impl RunSpec {
             polling,
             changes: of_hosts.copied().collect(),
             links: Some(false),
+            host_loads: false,
             histograms: false,
             matrix_groups: None,
             critical_path: false,
@@ -316,6 +328,15 @@ impl PlatformChange for LinkScale {
 pub trait PlatformChange: fmt::Debug + Send + Sync {
     /// Changes a platform.
     fn apply(&self, platform: &mut Platform);
+
+    /// Finds out whether the platform has what is to be changed.
+    ///
+    /// # Errors
+    /// Returns an error if it has not.
+    fn check(&self, platform: &Platform) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let _ = platform;
+        Ok(())
+    }
 }
 
 /// Source of a platform.

@@ -111,6 +111,8 @@ impl RunIdentity {
                 simulation.records_links(),
                 &[simulation.records_links().into()],
             ),
+            IdentityPart::hashed("the noise", &spec.noise),
+            IdentityPart::new("energy", spec.host_loads, &[spec.host_loads.into()]),
         ]))
     }
 

@@ -47,6 +47,9 @@ pub enum RunError {
     /// The platform cannot be loaded.
     #[error("the platform: {0}")]
     Platform(#[from] PlatformFileError),
+    /// The platform cannot be changed as the run says.
+    #[error(transparent)]
+    PlatformChange(Box<dyn std::error::Error + Send + Sync>),
     /// A resource cannot change as the run says.
     #[error("the changes of resources: {0}")]
     Changes(#[from] ChangeError),

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use netmodel::{NetworkModel, NetworkParameters, Platform};
+use netmodel::{HostLoads, NetworkModel, NetworkParameters, Platform};
 use pdes_core::{Cluster, LpId, OrderedEngine, Progress};
 
 use super::{Outcome, RunError, Simulation};
@@ -57,6 +57,7 @@ impl<'a> OrderedReplay<'a> {
         let worlds = simulation.worlds(&machines, (&lps, &[]), spool.as_ref(), forwards);
         let records_links = simulation.records_links();
         let network = if records_links { network.with_link_loads() } else { network };
+        let network = if simulation.spec.host_loads { network.with_host_loads() } else { network };
         let storage = simulation.region_storage(&simulation.file_rules(), None);
         let mut region = RegionAdapter::new(network, storage, simulation.programs.lp_hosts(), None);
         let engine = OrderedEngine::default();
@@ -73,6 +74,8 @@ impl<'a> OrderedReplay<'a> {
         let outcome = outcome.expect("the first process gets the outcome");
         let mut network = region.into_network();
         let links = if records_links { network.link_loads(outcome.simulated_time()) } else { None };
-        Ok((Outcome { links, file_servers, fast_forward, checkpoints, ..outcome }, network))
+        let host_loads = || HostLoads::new(outcome.simulated_time(), network.host_totals());
+        let hosts = simulation.spec.host_loads.then(host_loads);
+        Ok((Outcome { links, hosts, file_servers, fast_forward, checkpoints, ..outcome }, network))
     }
 }

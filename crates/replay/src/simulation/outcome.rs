@@ -6,7 +6,7 @@ use std::time::Duration;
 use mpi_model::{Findings, Statistics};
 use netmodel::epoch::EpochSummary;
 use netmodel::storage::ServerUsage;
-use netmodel::{FileSystemId, HostId, LinkLoads};
+use netmodel::{FileSystemId, HostId, HostLoads, LinkLoads};
 use pdes_core::{Cluster, LpId, Rank, SimTime};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,8 @@ pub struct Outcome {
     pub model_statistics: Option<serde_json::Value>,
     /// Loads of links, if messages share them and this was requested.
     pub links: Option<LinkLoads>,
+    /// Loads of hosts, if this was requested.
+    pub hosts: Option<HostLoads>,
     /// Use of each I/O server of the platform's file systems; empty if there are none.
     pub file_servers: Vec<ServerUse>,
     /// Iterations that were not replayed; `None` if all were.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use netmodel::{NetworkModel, NetworkParameters, Platform, Regions};
+use netmodel::{HostLoads, HostTotals, NetworkModel, NetworkParameters, Platform, Regions};
 use pdes_core::{
     Cluster, ExchangeCounts, LpId, Progress, RegionBlocks, RegionIndex, RegionalEngine, RegionalTiming,
     SimDuration, SimTime,
@@ -126,7 +126,9 @@ impl<'a> RegionalReplay<'a> {
         let started = Instant::now();
         let Self { simulation, cluster, engine, plan, blocks, checkpoints, forwards, progress, .. } = self;
         let machines = simulation.shared_machines();
-        let machines: Vec<SharedMachine<'_>> = match self.computes_ahead {
+        let records_hosts = simulation.spec.host_loads;
+        // The loads of hosts include all computations.
+        let machines: Vec<SharedMachine<'_>> = match self.computes_ahead && !records_hosts {
             true => machines.into_iter().map(SharedMachine::with_compute_run_ahead).collect(),
             false => machines,
         };
@@ -139,7 +141,8 @@ impl<'a> RegionalReplay<'a> {
         let worlds = simulation.worlds(&machines, (&mine, &elsewhere), spool.as_ref(), forwards);
         let rules = simulation.file_rules();
         let (lp_hosts, lp_regions) = (simulation.programs.lp_hosts(), blocks.region_of_lp());
-        let adapter = |(index, network)| {
+        let adapter = |(index, network): (_, N)| {
+            let network = if records_hosts { network.with_host_loads() } else { network };
             let part = Some(Part { index, hosts: &plan.hosts, lp_regions });
             RegionAdapter::new(network, simulation.region_storage(&rules, part), lp_hosts, part)
         };
@@ -154,8 +157,14 @@ impl<'a> RegionalReplay<'a> {
         let own = regions.iter().flat_map(RegionAdapter::server_use).collect();
         let file_servers = simulation.gather_server_use(cluster, own, spool.as_ref())?;
         let outcome = simulation.collect(cluster, started, (&worlds, spool.as_ref(), mine), run)?;
-        let outcome = outcome.map(|outcome| Outcome { file_servers, checkpoints, fast_forward, ..outcome });
-        let networks = regions.into_iter().map(RegionAdapter::into_network).collect();
+        let networks: Vec<N> = regions.into_iter().map(RegionAdapter::into_network).collect();
+        let own: Vec<HostTotals> = networks.iter().flat_map(N::host_totals).collect();
+        let totals = if records_hosts { cluster.gather(own)? } else { Vec::new() };
+        let outcome = outcome.map(|outcome| {
+            let host_loads = || HostLoads::new(outcome.simulated_time(), totals.concat());
+            let hosts = records_hosts.then(host_loads);
+            Outcome { hosts, file_servers, checkpoints, fast_forward, ..outcome }
+        });
         Ok(RegionsDone { networks, exchange_counts, outcome, timing, cluster })
     }
 }

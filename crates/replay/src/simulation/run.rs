@@ -76,6 +76,9 @@ impl Simulation {
         };
         let peaks = cluster.gather(peak_rss_bytes())?;
         let (processes, peak_rss_bytes) = (cluster.members() as u32, peaks.into_iter().flatten().max());
+        let has_rank_loads = self.spec.host_loads && !self.network().capabilities.cores;
+        let outcome =
+            if has_rank_loads { outcome.map(|outcome| self.with_rank_loads(outcome)) } else { outcome };
         Ok(outcome.map(|outcome| Outcome { processes, peak_rss_bytes, ..outcome }))
     }
 
@@ -203,7 +206,10 @@ impl Simulation {
     ) -> Result<Option<Outcome>, RunError> {
         let started = Instant::now();
         let model = ContentionFree::new(&self.spec.network);
-        let machine = |placement| ContentionFreeMachine::new(&self.platform, placement, model.clone());
+        let noise = self.spec.noise.as_deref();
+        let machine = |placement| {
+            ContentionFreeMachine::new(&self.platform, placement, model.clone()).with_noise(noise)
+        };
         let machines: Vec<_> = self.programs.placements().map(machine).collect();
         let (me, members, lps) = (cluster.member(), cluster.members(), self.programs.lps());
         let RankAssignment { partition, cuts } = match &self.rank_assignment {
@@ -273,7 +279,8 @@ impl Simulation {
 
     /// Creates the machine of each program, with contention.
     pub(super) fn shared_machines(&self) -> Vec<SharedMachine<'_>> {
-        let machine = |placement| SharedMachine::new(&self.platform, placement, &self.spec.network);
+        let (parameters, noise) = (&self.spec.network, self.spec.noise.as_deref());
+        let machine = |placement| SharedMachine::new(&self.platform, placement, parameters).with_noise(noise);
         self.programs.placements().map(machine).collect()
     }
 
