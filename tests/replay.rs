@@ -30,6 +30,8 @@ mod critical_paths;
 mod determinism;
 #[path = "replay/diagnosis.rs"]
 mod diagnosis;
+#[path = "replay/energy.rs"]
+mod energy;
 #[path = "replay/epochs.rs"]
 mod epochs;
 #[path = "replay/exchanges.rs"]
@@ -42,6 +44,8 @@ mod first_sight;
 mod forward;
 #[path = "replay/goal.rs"]
 mod goal;
+#[path = "replay/goodput.rs"]
+mod goodput;
 #[path = "replay/ideal_machines.rs"]
 mod ideal_machines;
 #[path = "replay/links.rs"]
@@ -56,6 +60,8 @@ mod memory;
 mod mistakes;
 #[path = "replay/network_models.rs"]
 mod network_models;
+#[path = "replay/noise.rs"]
+mod noise;
 #[path = "replay/packets.rs"]
 mod packets;
 #[path = "replay/pages.rs"]

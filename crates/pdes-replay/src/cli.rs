@@ -6,6 +6,7 @@ mod calibrate;
 mod diagnose;
 mod files;
 mod goal;
+mod goodput;
 mod init;
 mod large_pages;
 mod manual;
@@ -112,6 +113,7 @@ pub(crate) fn main() -> ExitCode {
             on_processes(quiet, |quiet, cluster| optimize::run(arguments, quiet, cluster))
         }
         Some(Command::Schedule(arguments)) => exit_code(schedule::run(arguments, quiet), None),
+        Some(Command::Goodput(arguments)) => exit_code(goodput::run(arguments), None),
         Some(Command::Validate(arguments)) => exit_code(validate::run(arguments), None),
         Some(Command::Report(arguments)) => exit_code(report::run(arguments), None),
         Some(Command::Calibrate(arguments)) => exit_code(calibrate::run(arguments), None),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use machine::noise::NoiseSection;
 use replay::file_kind::{self, FileKind};
 use replay::names::{self, FileMismatch, Mismatch, Origin};
 use replay::{LogGopsSection, PlatformSource, RunSpec};
@@ -364,6 +365,14 @@ impl Config {
         self.read("loggops")
     }
 
+    /// Returns the section about noise, if there is one.
+    ///
+    /// # Errors
+    /// Returns an error if a key is unknown, or a value has the wrong type.
+    pub fn noise(&self) -> Result<Option<NoiseSection>, ConfigError> {
+        self.section(NoiseSection::NAME).map(|_| self.read(NoiseSection::NAME)).transpose()
+    }
+
     /// Returns the number of threads.
     ///
     /// # Errors
@@ -528,13 +537,14 @@ impl PathKey {
 }
 
 /// The keys whose values are paths.
-const PATH_KEYS: [PathKey; 10] = [
+const PATH_KEYS: [PathKey; 11] = [
     PathKey::new("trace", "path", "trace", PathUsage::Read),
     PathKey::new("platform", "file", "platform", PathUsage::Read),
     PathKey::new("platform", "hosts", "hosts file", PathUsage::Read),
     PathKey::new("network", "regions", "file of regions", PathUsage::Read),
     PathKey::new("parallel", "partition", "partition", PathUsage::Read),
     PathKey::new("parallel", "region_costs", "profile of regions", PathUsage::Read),
+    PathKey::new("noise", "file", "trace of noise", PathUsage::Read),
     PathKey::new("checkpoint", "directory", "directory of checkpoints", PathUsage::Kept),
     PathKey::new("output", "report", "report", PathUsage::Written),
     PathKey::new("output", "profile", "profile", PathUsage::Written),

@@ -68,9 +68,10 @@ pub use replay::{
 };
 pub use report::{
     ActionTotal, AllLinks, Breakdown, CallNode, CallParts, CallTree, Column, Communication, ContendedLink,
-    CriticalPath, CsvTable, Epochs, FileServers, Fractions, Histogram, Histograms, IdealMachines, Imbalance,
-    Links, Parameters, Parts, PathCall, PathParts, PathRank, PathSegment, RankCall, RankEnd, RankParts,
-    RegionParts, Report, ReportError, RunTimePart, SavedActionTotal, SavedReport, Sections, TableRow,
+    CriticalPath, CsvTable, Energy, Epochs, FileServers, Fractions, Histogram, Histograms, IdealMachines,
+    Imbalance, Links, Parameters, PartEnergy, Parts, PathCall, PathParts, PathRank, PathSegment, RankCall,
+    RankEnd, RankParts, RegionParts, Report, ReportError, RunTimePart, SavedActionTotal, SavedReport,
+    Sections, TableRow,
 };
 #[cfg(feature = "pictures")]
 pub use report::{Presentation, Timeline as SavedTimeline, TimelineError as SavedTimelineError};

@@ -5,6 +5,7 @@ mod call_tree;
 mod column;
 mod communication;
 mod critical_path;
+mod energy;
 mod epochs;
 mod file_servers;
 mod histograms;
@@ -41,6 +42,7 @@ pub use call_tree::{CallNode, CallTree};
 pub use column::{Column, Fractions};
 pub use communication::Communication;
 pub use critical_path::{CriticalPath, PathCall, PathParts, PathRank, PathSegment};
+pub use energy::{Energy, PartEnergy};
 pub use epochs::Epochs;
 pub use file_servers::FileServers;
 pub use histograms::{Histogram, Histograms};
@@ -292,6 +294,9 @@ impl Report {
         let skipped = outcome.fast_forward.map_or(0, |found| found.skipped_actions);
         let actions = simulation.actions(outcome);
         let before = outcome.checkpoints.and_then(|summary| summary.resumed_from).unwrap_or_default();
+        let sections = Sections::new(simulation, outcome);
+        let warnings =
+            [simulation.warnings(), simulation.outcome_warnings(outcome), sections.warnings()].concat();
         Self {
             format: FORMAT,
             version: VERSION,
@@ -318,11 +323,11 @@ impl Report {
             fastest_rank: extremes.map(|(_, fastest)| end(fastest)),
             time_by_action: totals(outcome),
             imbalance: Imbalance::of(&outcome.program().statistics),
-            sections: Sections::new(simulation, outcome),
+            sections,
             model_statistics: outcome.model_statistics.clone(),
             outcomes: outcomes(outcome),
             parameters: Parameters::new(simulation),
-            warnings: [simulation.warnings(), simulation.outcome_warnings(outcome)].concat(),
+            warnings,
         }
     }
 

@@ -105,7 +105,7 @@ impl Placement {
 
     /// Returns the number of ranks of a host, those of other programs included.
     pub fn residents(&self, host: HostId) -> u32 {
-        self.ranks[host.index()]
+        self.ranks.get(host.index()).copied().unwrap_or_default()
     }
 
     /// Returns the largest number of ranks of a host.

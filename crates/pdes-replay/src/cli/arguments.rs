@@ -112,6 +112,8 @@ pub(crate) enum Command {
     Optimize(super::optimize::OptimizeArguments),
     /// Schedules a workload of batch jobs on the nodes of a machine: who starts when, where, and after which wait.
     Schedule(super::schedule::ScheduleArguments),
+    /// Says what failures and checkpoints cost a job: its expected time, the best interval, and the times of many runs.
+    Goodput(super::goodput::GoodputArguments),
     /// Replays a program that was recorded with times, and compares the replay with these times.
     Validate(super::validate::ValidateArguments),
     /// Shows the causes of lost time in a run and who waited for whom, or the changes to a second run: as a table, a page, or pictures.

@@ -5,13 +5,20 @@ use std::io::{BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ::goal::{EmptyMessage, FileError, LogGops, NANOSECOND, Outcome, Schedule, simulate};
+use ::goal::{
+    EmptyMessage, FileError, LogGops, NANOSECOND, Noise, Outcome, RecurringNoise, Schedule, simulate,
+    simulate_with_noise,
+};
 use anyhow::{Context, Result, bail};
+use machine::noise::{GeneratedNoise, NoiseSection, NoiseSectionError};
+use netmodel::HostId;
 use netmodel::quantity::{Nanoseconds, Size};
 use outputs::is_stdout;
+use pdes_core::{SimDuration, SimTime};
 use pdes_replay::{
     Config, ConfigError, Execution, Feature, Model, RankEnd, available_threads, peak_rss_bytes, write_json,
 };
+use replay::HostNoise as _;
 use serde::Serialize;
 
 use super::{Misuse, large_pages, summary};
@@ -60,7 +67,7 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
         let hint = "the model loggops, for GOAL schedules, has [loggops] in place of a platform: leave --platform (or [platform]) out, or set --model flow";
         return Err(Misuse(hint.to_owned()).into());
     }
-    for section in ["mpi", "compute", "parallel", "analysis"] {
+    for section in ["mpi", "compute", "parallel", "analysis", "energy"] {
         if config.section(section).is_some() {
             tracing::warn!("[{section}] has no effect with the model loggops");
         }
@@ -86,7 +93,14 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     let load = start.elapsed();
     tracing::info!("replaying {} ({MODEL})", schedule.extent());
     let start = Instant::now();
-    let outcome = simulate(&schedule, &parameters, threads)?;
+    let outcome = match config.noise()? {
+        Some(section) => {
+            let noise = noise(&section, schedule.extent().ranks)
+                .map_err(|error| Misuse(format!("[{}] {error}", NoiseSection::NAME)))?;
+            simulate_with_noise(&schedule, &parameters, &*noise, threads)?
+        }
+        None => simulate(&schedule, &parameters, threads)?,
+    };
     let report = Report::new(&path, &schedule, &parameters, &outcome, threads, [load, start.elapsed()]);
     report.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     if let Some(path) = config.text("output", "report").map(Path::new) {
@@ -96,6 +110,24 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     let mut text = if quiet { String::new() } else { report.summary() };
     writeln!(text, "simulated time: {:.9} s", pdes_core::SimTime::from_picos(outcome.end()))?;
     summary::write(&text, config.text("output", "report").is_some_and(|path| is_stdout(Path::new(path))))
+}
+
+/// Returns the noise of a section: that of a trace as LogGOPSim has it, or the generated one of hosts with a rank each.
+fn noise(section: &NoiseSection, ranks: u32) -> Result<Box<dyn Noise>, NoiseSectionError> {
+    Ok(match section.trace()? {
+        Some(trace) => Box::new(RecurringNoise::new(trace, ranks, section.seed(), section.synchronised)),
+        None => Box::new(NoiseOfHosts(section.generated()?)),
+    })
+}
+
+/// Noise of hosts with a rank each.
+struct NoiseOfHosts(GeneratedNoise);
+
+impl Noise for NoiseOfHosts {
+    fn delay(&self, rank: u32, begin: u64, length: u64) -> u64 {
+        let (begin, length) = (SimTime::from_picos(begin), SimDuration::from_picos(length));
+        self.0.delay(HostId::new(rank), begin, length).as_picos()
+    }
 }
 
 /// Returns true if a file is there and its first bytes are neither those of a schedule nor a comment before one.
@@ -209,6 +241,8 @@ struct Report {
     messages: u64,
     message_bytes: u64,
     digest: String,
+    /// Noise in the operations of all ranks; null without noise.
+    noise_s: Option<f64>,
     wall_time_s: f64,
     load_s: f64,
     replay_s: f64,
@@ -264,6 +298,8 @@ impl Report {
             messages: outcome.messages,
             message_bytes: outcome.message_bytes,
             digest: digest(outcome),
+            noise_s: (!outcome.noise.is_empty())
+                .then(|| outcome.noise.iter().map(|&picos| seconds(picos)).sum()),
             wall_time_s: load_s + replay_s,
             load_s,
             replay_s,

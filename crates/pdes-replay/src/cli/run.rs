@@ -149,6 +149,7 @@ fn print(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()> 
     if simulation.spec().report.is_some() {
         report.add_ideal_machines(simulation, outcome).context("a replay on an ideal machine")?;
     }
+    report.sections.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     if let Some(path) = &simulation.spec().report {
         report.write(path).with_context(|| format!("the report {}", path.display()))?;
         tracing::info!("wrote the report {}", path.display());

@@ -93,6 +93,9 @@ fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
             size(blocks_bytes)
         )?;
     }
+    if let Some(energy) = &report.sections.energy {
+        writeln!(text, "{}", energy.sentence())?;
+    }
     writeln!(text, "digest: {}", report.digest)
 }
 

@@ -1,8 +1,11 @@
-//! Names of rows of the registries, and the sections of single network models.
+//! Names of rows of the registries, and the sections of single network models and of extensions.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 
-use replay::{MODELS, Model, NetworkPreset, PRESETS};
+use machine::EnergySection;
+use machine::noise::NoiseSection;
+use replay::{MODELS, Model, ModelSection, NetworkPreset, PRESETS, RunSpec};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
@@ -15,13 +18,42 @@ pub(super) fn read_model<'de, D: Deserializer<'de>>(input: D) -> Result<Option<&
         .ok_or_else(|| serde::de::Error::custom(format!("there is no model {name:?}")))
 }
 
-/// Reads the sections of single models.
-pub(super) fn read_model_sections<'de, D: Deserializer<'de>>(
+/// What the core does not know: a section of the configuration, and what it changes in a run.
+pub(super) struct Extension {
+    pub(super) name: &'static str,
+    section: ModelSection,
+    pub(super) apply: fn(toml::Table, &mut RunSpec) -> Applied,
+}
+
+/// Success of an extension.
+type Applied = Result<(), Box<dyn Error>>;
+
+/// All extensions.
+pub(super) static EXTENSIONS: [Extension; 2] = [
+    Extension {
+        name: EnergySection::NAME,
+        section: ModelSection::of::<EnergySection>(),
+        apply: |section, spec| Ok(section.try_into::<EnergySection>()?.apply(spec)?),
+    },
+    Extension {
+        name: NoiseSection::NAME,
+        section: ModelSection::of::<NoiseSection>(),
+        apply: |section, spec| Ok(section.try_into::<NoiseSection>()?.apply(spec)?),
+    },
+];
+
+/// Returns the sections of single models and of extensions, by name.
+pub(super) fn sections() -> impl Iterator<Item = (&'static str, ModelSection)> {
+    Model::sections().chain(EXTENSIONS.iter().map(|extension| (extension.name, extension.section)))
+}
+
+/// Reads the sections of single models and of extensions.
+pub(super) fn read_named_sections<'de, D: Deserializer<'de>>(
     input: D,
 ) -> Result<BTreeMap<String, toml::Table>, D::Error> {
     let sections: BTreeMap<String, toml::Table> = BTreeMap::deserialize(input)?;
     for (name, table) in &sections {
-        let (_, section) = Model::sections()
+        let (_, section) = self::sections()
             .find(|(key, _)| key == name)
             .ok_or_else(|| serde::de::Error::custom(format!("there is no section [{name}]")))?;
         (section.check)(table.clone()).map_err(|error| serde::de::Error::custom(error.message()))?;

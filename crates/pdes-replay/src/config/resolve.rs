@@ -6,6 +6,7 @@ mod epochs;
 mod timeline;
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::path::PathBuf;
 
 use mpi_model::{ChargedCall, CollectiveIo, Outcomes, Overhead, OverheadError, Parameters, Progress};
@@ -19,6 +20,7 @@ use replay::{
 };
 
 use super::ConfigError;
+use super::registries::{EXTENSIONS, Extension};
 use super::sections::{
     AnalysisSection, CollectiveIoName, ComputeSection, EngineSection, MpiSection, NetworkSection,
     OutcomesName, PlatformSection, ProgressName, Sections,
@@ -43,7 +45,7 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         checkpoint,
         timeline,
         output,
-        mut of_models,
+        mut named,
     } = sections;
     let Some(path) = trace.path else {
         return Err(value_error(
@@ -67,7 +69,9 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
     let critical_path = analysis.critical_path.unwrap_or_default();
     let matrix_groups = matrix_groups(&analysis)?;
     let model = model(&network)?;
-    if let Some(name) = of_models.keys().find(|name| *name != model.key) {
+    let extensions = EXTENSIONS.iter().filter_map(|extension| named.remove_entry(extension.name));
+    let extensions: BTreeMap<String, toml::Table> = extensions.collect();
+    if let Some(name) = named.keys().find(|name| *name != model.key) {
         let message = format!("this section is for the model {name:?}, not for {:?}", model.key);
         return Err(ConfigError::Section { section: name.clone(), message });
     }
@@ -83,7 +87,7 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
     let fast_forward = engine.fast_forward.unwrap_or_default();
     let checkpoints = checkpoints::checkpoints(checkpoint)?;
     let timeline = timeline::timeline(timeline)?;
-    Ok(RunSpec {
+    let mut spec = RunSpec {
         ranks: trace.ranks,
         trace_speed,
         memory_budget: trace.memory_budget_bytes.map(|Size(bytes)| bytes as u64),
@@ -92,7 +96,7 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         link_scale: link_scale(&network)?,
         changes: Vec::new(),
         routing: platform.routing.unwrap_or_default(),
-        model_parameters: of_models.remove(model.key).unwrap_or_default(),
+        model_parameters: named.remove(model.key).unwrap_or_default(),
         model,
         epoch,
         regions: epochs::regions(&network, epoch, model)?,
@@ -123,7 +127,16 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         report: json_output("report", output.report)?,
         profile: json_output("profile", output.profile)?,
         ..RunSpec::new(path, platform_source(platform)?, preset)
-    })
+    };
+    for Extension { name, apply, .. } in &EXTENSIONS {
+        let Some(section) = extensions.get(*name) else { continue };
+        let failed = |error: Box<dyn Error>| ConfigError::Section {
+            section: (*name).to_owned(),
+            message: error.to_string(),
+        };
+        apply(section.clone(), &mut spec).map_err(failed)?;
+    }
+    Ok(RunSpec { extensions, ..spec })
 }
 
 fn value_error(section: &'static str, key: &'static str, message: impl Into<String>) -> ConfigError {

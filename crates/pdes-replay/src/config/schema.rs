@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use replay::Model;
 use replay::schema::generate;
 use serde_json::Value;
 
+use super::registries;
 use super::sections::Sections;
 
 /// Schema that all configurations are checked against.
@@ -24,10 +24,10 @@ pub fn config_schema() -> Value {
     CONFIG_SCHEMA.clone()
 }
 
-/// Returns the schema of all sections: those of the program, and those of single models.
+/// Returns the schema of all sections: those of the program, and those of single models and of extensions.
 fn all_sections() -> Value {
     let mut schema = generate::<Sections>();
-    for (name, section) in Model::sections() {
+    for (name, section) in registries::sections() {
         let mut section = (section.schema)();
         for key in ["$schema", "title"] {
             section.as_object_mut().map(|section| section.remove(key));

@@ -46,10 +46,10 @@ pub(super) struct Sections {
     pub(super) timeline: TimelineSection,
     /// Output files.
     pub(super) output: OutputSection,
-    /// Sections of single models, which are checked, and no others.
-    #[serde(flatten, deserialize_with = "registries::read_model_sections")]
+    /// Sections of single models and of extensions, which are checked, and no others.
+    #[serde(flatten, deserialize_with = "registries::read_named_sections")]
     #[schemars(skip)]
-    pub(super) of_models: BTreeMap<String, toml::Table>,
+    pub(super) named: BTreeMap<String, toml::Table>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

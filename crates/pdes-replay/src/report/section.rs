@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::SavedReport;
 use super::column::Column;
 use super::{
-    Breakdown, CallTree, Communication, CriticalPath, Epochs, FileServers, Histograms, IdealMachines, Links,
+    Breakdown, CallTree, Communication, CriticalPath, Energy, Epochs, FileServers, Histograms, IdealMachines,
+    Links,
 };
 
 /// A section of a report, from the outcome of a run to the page.
@@ -37,6 +38,11 @@ pub(super) trait Section: Serialize + DeserializeOwned {
     #[cfg(feature = "pictures")]
     fn figures(&self, _run: &SavedReport) -> Vec<figures::Figure> {
         Vec::new()
+    }
+
+    /// Returns the warnings that a user should know before trusting the section.
+    fn warnings(&self) -> &[String] {
+        &[]
     }
 }
 
@@ -89,6 +95,13 @@ macro_rules! sections {
                 tables
             }
 
+            /// Returns the warnings of all sections.
+            pub fn warnings(&self) -> Vec<String> {
+                let mut warnings = Vec::new();
+                $(warnings.extend(self.$name.iter().flat_map(Section::warnings).cloned());)*
+                warnings
+            }
+
             /// Returns the figures that are written as files.
             #[cfg(feature = "pictures")]
             pub(super) fn figures(&self, run: &SavedReport) -> Vec<figures::Figure> {
@@ -115,6 +128,8 @@ sections! {
     critical_path: CriticalPath,
     /// Loads of links.
     links: Links,
+    /// Energy of hosts and links.
+    energy: Energy,
     /// Use of the I/O servers of file systems.
     file_servers: FileServers,
     /// Topology of the platform's network; null if not all hosts are in one cluster.

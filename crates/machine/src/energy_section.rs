@@ -1,0 +1,100 @@
+//! The section `[energy]` of a configuration.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use netmodel::quantity::Seconds;
+use netmodel::{HostPower, LinkPower};
+use pdes_core::{SimDuration, SimTime};
+use replay::RunSpec;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{CarbonIntensity, PowerByName};
+
+/// Energy of the hosts and links of the platform, in the report; no effect on other results.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("x-page" = "energy.md"))]
+pub struct EnergySection {
+    /// The report has the energy of the run.
+    #[schemars(extend("default" = false))]
+    pub enabled: bool,
+    /// Parts whose energy the report lists one by one.
+    pub by: Vec<EnergyPart>,
+    /// Power of hosts by their names; a `*` at the end stands for any characters, and the longest name counts. By default that of the
+    /// platform file (`wattage_per_state`, `wattage_off`).
+    pub hosts: BTreeMap<String, HostPower>,
+    /// Power of links by their names, as that of hosts. By default that of the platform file (`wattage_range`).
+    pub links: BTreeMap<String, LinkPower>,
+    /// Carbon intensity of the electricity: a number, or pairs of an instant, the first 0, and the intensity from there on.
+    #[schemars(extend("x-unit" = "g/kWh", "x-default" = "none"))]
+    pub carbon_intensity: Option<CarbonEntry>,
+}
+
+/// A part of a machine that takes energy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EnergyPart {
+    /// Hosts.
+    Host,
+    /// Links.
+    Link,
+}
+
+/// Carbon intensity in a configuration \[g/kWh\].
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "a number, or pairs of an instant and a number, such as [[\"0s\", 300], [\"1h\", 200]]"
+)]
+pub enum CarbonEntry {
+    /// At all times.
+    Constant(f64),
+    /// From instants on.
+    Steps(Vec<(Seconds, f64)>),
+}
+
+impl EnergySection {
+    /// Name of the section.
+    pub const NAME: &str = "energy";
+
+    /// Lets a run record what its energy depends on.
+    ///
+    /// # Errors
+    /// If a value is out of range.
+    pub fn apply(&self, spec: &mut RunSpec) -> Result<(), EnergySectionError> {
+        if self.carbon_intensity.is_some() && self.carbon_intensity().is_none() {
+            return Err(EnergySectionError::CarbonIntensity);
+        }
+        if self.enabled {
+            spec.host_loads = true;
+            let power = PowerByName { hosts: self.hosts.clone(), links: self.links.clone() };
+            spec.platform_changes.push(Arc::new(power));
+        }
+        Ok(())
+    }
+
+    /// Returns the carbon intensity; `None` if there is none, or it is out of range.
+    pub fn carbon_intensity(&self) -> Option<CarbonIntensity> {
+        let begin = |&(Seconds(seconds), value): &(Seconds, f64)| {
+            Some((SimTime::ZERO.checked_add(SimDuration::try_from_secs_f64(seconds)?)?, value))
+        };
+        let values = match self.carbon_intensity.as_ref()? {
+            CarbonEntry::Constant(value) => vec![(SimTime::ZERO, *value)],
+            CarbonEntry::Steps(steps) => steps.iter().map(begin).collect::<Option<_>>()?,
+        };
+        CarbonIntensity::new(values)
+    }
+}
+
+/// Error in the section `[energy]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EnergySectionError {
+    /// The carbon intensity is not one.
+    #[error(
+        "carbon_intensity: expected a number of 0 or more, or such numbers from instants on that ascend from 0, such as \
+         [[\"0s\", 300], [\"1h\", 200]]"
+    )]
+    CarbonIntensity,
+}

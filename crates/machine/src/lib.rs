@@ -1,0 +1,19 @@
+//! What a machine does beside computing and communicating: the [`Energy`] that it takes, and the [`noise`] of its operating systems.
+//!
+//! The core does not know this crate: it records the loads of hosts and links ([`RunSpec::host_loads`](replay::RunSpec::host_loads)),
+//! and a platform has the power of both ([`netmodel::Power`]), which a configuration may set ([`PowerByName`]);
+//! it asks a [`HostNoise`](replay::HostNoise) by how much computations become longer.
+#![forbid(unsafe_code)]
+
+mod carbon;
+mod checkpoint_restart;
+mod energy;
+mod energy_section;
+pub mod noise;
+mod power_by_name;
+
+pub use carbon::CarbonIntensity;
+pub use checkpoint_restart::{CheckpointRestart, Ensemble, RestartError, RestartedRun};
+pub use energy::Energy;
+pub use energy_section::{CarbonEntry, EnergyPart, EnergySection, EnergySectionError};
+pub use power_by_name::{PowerByName, PowerError};

@@ -1,0 +1,218 @@
+//! Energy: in the report, on threads, with checkpoints and fast-forward; what is refused.
+
+use std::path::Path;
+
+use pdes_core::Progress;
+use pdes_replay::{Config, Energy, Report, Simulation};
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+
+use crate::command_line::{Folder, command};
+use crate::determinism::all_calls;
+
+const EPOCHS: &str = "network.epoch_s='auto'";
+const POWER: [&str; 3] = [
+    "energy.enabled=true",
+    "energy.hosts={ '*' = { idle = 95, epsilon = 110, all_cores = 190 } }",
+    "energy.links={ '*' = { idle = 2, busy = 8 } }",
+];
+
+/// One rank computes for a second on one of two cores, and then sends a megabyte over links of a gigabyte per second.
+const TRACE: &str = "0 init\n1 init\n0 compute 1e9\n0 send 1 0 999984\n1 recv 0 0 999984\n";
+
+fn cluster(hosts: u32, latency: &str, backbone: &str) -> String {
+    format!(
+        "platform.topology={{ kind = 'cluster', hosts = {hosts}, cores = 2, speed = '1Gf', bandwidth = '1GBps', latency = '{latency}'{backbone} }}"
+    )
+}
+
+fn simulation(hosts: u32, trace: &Path, settings: &[&str]) -> Simulation {
+    simulation_on(&cluster(hosts, "0s", ""), trace, settings)
+}
+
+fn simulation_on(platform: &str, trace: &Path, settings: &[&str]) -> Simulation {
+    let mut config = Config::default();
+    config.set_path("trace", "path", trace);
+    for setting in [&[platform, "network.preset='raw'"], &POWER[..], settings].concat() {
+        config.set(setting).unwrap();
+    }
+    Simulation::load(&config.resolve().unwrap()).unwrap()
+}
+
+fn energy(simulation: &Simulation) -> Energy {
+    let outcome = simulation.replay(&Progress::new(simulation.spec().threads)).unwrap();
+    Report::new(simulation, &outcome).sections.energy.expect("it is asked for")
+}
+
+fn assert_near(found: f64, expected: f64, error: f64) {
+    assert!((found / expected - 1.0).abs() < error, "{found}, expected {expected}");
+}
+
+#[test]
+fn the_report_has_the_energy_of_hosts_and_links() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", TRACE);
+    let asked = [
+        "energy.by=['host', 'link']",
+        "energy.carbon_intensity=[['0s', 360], ['500ms', 720]]",
+        "platform.placement='cyclic'",
+    ];
+    let energy = energy(&simulation(3, &trace, &asked));
+    // A second at 110 + 80 / 2 W; the message takes a millisecond.
+    let (busy, idle) = (150.0 + 0.095, 1.001 * 95.0);
+    let hosts: Vec<(&str, f64)> =
+        energy.hosts.iter().flatten().map(|part| (part.name.as_str(), part.energy_j)).collect();
+    assert_eq!(hosts.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["node-0", "node-1", "node-2"]);
+    hosts
+        .iter()
+        .zip([busy, idle, idle])
+        .for_each(|((_, found), expected)| assert_near(*found, expected, 1e-12));
+    let links: Vec<f64> = energy.links.iter().flatten().map(|part| part.energy_j).collect();
+    // Up and down of each host: the message goes up from the first and down to the second.
+    for (found, full_s) in links.iter().zip([0.001, 0.0, 0.0, 0.001, 0.0, 0.0]) {
+        assert_near(*found, 1.001 * 2.0 + full_s * 6.0, 1e-12);
+    }
+    assert_eq!(links.len(), 6);
+    assert_near(energy.total_j, busy + 2.0 * idle + links.iter().sum::<f64>(), 1e-12);
+    assert_near(energy.energy_delay_js, energy.total_j * 1.001, 1e-12);
+    let of_bins: f64 = energy.power_w.iter().sum::<f64>() * energy.bin_ps as f64 / 1e12;
+    assert!(of_bins > energy.total_j && of_bins < energy.total_j * 1.02, "{of_bins}");
+    // 1e-4 g/J, and twice that after half a second.
+    let carbon = energy.carbon_g.unwrap();
+    assert_near(carbon, 1e-4 * (352.0 * 0.5 + 2.0 * (energy.total_j - 352.0 * 0.5)), 1e-3);
+    assert!(energy.left_out.is_empty(), "{:?}", energy.left_out);
+}
+
+/// Threads change no bit, in epochs and in windows, and epochs little.
+#[test]
+fn energy_does_not_depend_on_threads() {
+    let folder = Folder::new();
+    let trace = folder.write("calls.txt", &all_calls(3));
+    let (few, cyclic) = (cluster(8, "1us", ""), "platform.placement='cyclic'");
+    // Windows need many hosts; the fat pipe is metered.
+    let backbone = ", backbone = { bandwidth = '4GBps', latency = '1us', sharing = 'fat_pipe' }";
+    let many = cluster(160, "1us", backbone);
+    for (platform, settings) in [(&few, &[cyclic, EPOCHS, "network.regions=4"][..]), (&many, &[cyclic])] {
+        let exact = energy(&simulation_on(platform, &trace, &[cyclic]));
+        let mut simulation = simulation_on(platform, &trace, settings);
+        let expected = energy(&simulation);
+        assert_near(expected.total_j, exact.total_j, 0.05);
+        for threads in [2, 3] {
+            simulation = simulation.with_threads(threads).with_jitter(Some(threads as u64));
+            assert!(simulation.execution(1).obstacles.is_empty());
+            assert_eq!(energy(&simulation), expected, "{settings:?} on {threads} threads");
+        }
+    }
+}
+
+/// Iterations that are skipped take the energy of those that are not.
+#[test]
+fn fast_forward_counts_all_iterations() {
+    let folder = Folder::new();
+    let lines = |rank: u32| {
+        let peer = 1 - rank;
+        let iteration = format!(
+            "{rank} compute 1e6\n{rank} irecv {peer} 0 100000\n{rank} send {peer} 0 100000\n{rank} waitall\n{rank} barrier\n"
+        );
+        format!("{rank} init\n{}{rank} finalize\n", iteration.repeat(60))
+    };
+    let text = folder.write("loop.txt", &(lines(0) + &lines(1)));
+    let archive = folder.path("loop.pdt");
+    command().args(["trace", "convert"]).arg(&text).arg("-o").arg(&archive).assert().success();
+    let simulations = ["engine.fast_forward=false", "engine.fast_forward=true"].map(|setting| {
+        let settings = [setting, "platform.placement='cyclic'", "energy.by=['host', 'link']"];
+        simulation(2, &archive, &settings)
+    });
+    let [all, skipped] = simulations.each_ref().map(|simulation| {
+        let outcome = simulation.replay(&Progress::new(1)).unwrap();
+        (outcome.fast_forward, Report::new(simulation, &outcome).sections.energy.unwrap())
+    });
+    assert!(skipped.0.is_some_and(|found| found.skipped_iterations > 40), "{:?}", skipped.0);
+    let parts = |energy: &Energy| [energy.hosts.clone(), energy.links.clone()].map(Option::unwrap).concat();
+    for (found, expected) in parts(&skipped.1).iter().zip(parts(&all.1)) {
+        assert_near(found.energy_j, expected.energy_j, 1e-9);
+    }
+}
+
+#[test]
+fn wrong_sections_and_models_are_refused_by_name() {
+    let folder = Folder::new();
+    folder.write("trace.txt", TRACE);
+    let base = "[trace]\npath = 'trace.txt'\n[platform]\ntopology = { kind = 'cluster', hosts = 2, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }\n";
+    let refuse = |section: &str, status: i32, message: &str| {
+        let config = folder.write("run.toml", &format!("{base}{section}"));
+        command().arg("--config").arg(config).assert().code(status).stderr(contains(message));
+    };
+    let enabled = "[energy]\nenabled = true\n";
+    refuse(
+        &format!("{enabled}[energy.hosts]\nnode = {{ idle = 1, all_cores = 2 }}\n"),
+        1,
+        "[energy.hosts] \"node\": the platform has no such host",
+    );
+    refuse(
+        &format!("{enabled}[energy.links]\n'*' = {{ idle = -1, busy = 2 }}\n"),
+        1,
+        "[energy.links] \"*\": expected watts of 0 or more",
+    );
+    refuse(&format!("{enabled}carbon_intensity = [['1s', 3]]\n"), 2, "carbon_intensity: expected");
+    refuse(
+        &format!("{enabled}[network]\nmodel = 'packets'\n"),
+        1,
+        "energy: the model \"packets\" records no loads of hosts; take network.model = \"flow\"",
+    );
+    let config = folder.write("run.toml", &format!("{base}{enabled}"));
+    let warned = contains("2 host(s), the first \"node-0\", count 0 W")
+        .and(contains("count 0 W: give their power in [energy.links]"));
+    command()
+        .arg("--config")
+        .arg(config)
+        .assert()
+        .success()
+        .stderr(warned)
+        .stdout(contains("energy: 0.000000 J"));
+}
+
+#[test]
+fn xml_that_gives_no_power_is_refused_with_its_line() {
+    let folder = Folder::new();
+    let platform = |property: &str| {
+        format!(
+            "<?xml version='1.0'?>\n<platform version=\"4.1\">\n<zone id=\"w\" routing=\"Full\">\n<host id=\"a\" speed=\"2Gf,1Gf\" pstate=\"1\">\n{property}</host>\n</zone>\n</platform>\n"
+        )
+    };
+    let read = |property: &str| {
+        let path = folder.write("p.xml", &platform(property));
+        netmodel::Platform::from_path(&path)
+    };
+    let states = |list: &str| format!("<prop id=\"wattage_per_state\" value=\"{list}\"/>");
+    let power = read(&states("95:110:190, 80:120")).unwrap().power().hosts[&netmodel::HostId::new(0)];
+    assert_eq!((power.idle, power.epsilon(), power.all_cores, power.off), (80.0, 80.0, 120.0, 0.0));
+    for list in ["95:110:190", "1:2:3:4,1:2", "a:b,c:d", "1:-2,1:2", "1,2"] {
+        let error = read(&states(list)).unwrap_err().to_string();
+        assert!(error.contains(":4:") && error.contains("wattage_per_state"), "{error}");
+    }
+    let off = states("1:2,1:2") + "<prop id=\"wattage_off\" value=\"1:2\"/>";
+    assert!(read(&off).unwrap_err().to_string().contains("wattage_off"));
+}
+
+/// Without contention hosts are busy while their ranks compute; nothing is known of links.
+#[test]
+fn without_contention_hosts_count_the_times_of_their_ranks() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", TRACE);
+    let settings = ["network.model='contention-free'", "platform.placement='cyclic'", "energy.by=['host']"];
+    let exact = energy(&simulation(3, &trace, &settings[1..]));
+    let found = energy(&simulation(3, &trace, &settings));
+    let hosts = |energy: &Energy| energy.hosts.clone().unwrap();
+    for (found, expected) in hosts(&found).iter().zip(hosts(&exact)) {
+        assert_near(found.energy_j, expected.energy_j, 1e-9);
+    }
+    assert_near(found.links_j, 6.0 * 1.001 * 2.0, 1e-9);
+    assert!(
+        found.left_out[0].contains("6 link(s)") && found.left_out[0].contains("count as idle"),
+        "{found:?}"
+    );
+    // Two ranks on one host, which may compute at the same time.
+    let shared = energy(&simulation(3, &trace, &settings[..1]));
+    assert!(shared.left_out[0].contains("count the busy times of their ranks apart"), "{shared:?}");
+}
