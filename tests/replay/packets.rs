@@ -15,6 +15,49 @@ use crate::trace_commands::trace;
 const TREE: &str = "[topology]\nkind = 'fat_tree'\nspeed = '10Gf'\nbandwidth = '12.5GBps'\nlatency = '500ns'\nlevels = [\
                     { children = 2, parents = 1 }, { children = 2, parents = 2 }, { children = 4, parents = 2 }]\n";
 const ROUTINGS: [&str; 4] = ["minimal", "ecmp", "spray", "adaptive"];
+const DRAGONFLY: &str = "[topology]\nkind = 'dragonfly'\ngroups = 4\nblue = 1\nchassis = 1\nblack = 1\nblades = 4\ngreen = 1\nnodes = 1\n\
+                         speed = '10Gf'\nbandwidth = '12.5GBps'\nlatency = '500ns'\n";
+const OF_DRAGONFLIES: [&str; 4] = ["valiant", "ugal-l", "ugal-g", "par"];
+
+/// The settings of a replay of packets on one of the platforms of 16 hosts.
+struct Case {
+    platform: PathBuf,
+    settings: Vec<String>,
+}
+
+impl Case {
+    fn new(platform: &Path, queues: &str, routing: &str) -> Self {
+        // Two packets in a buffer.
+        let settings = [
+            &format!("packets.queues='{queues}'"),
+            &format!("packets.routing='{routing}'"),
+            "packets.packet_bytes=512",
+            "packets.buffer_bytes=1024",
+            "platform.routing='textbook'",
+        ];
+        Self { platform: platform.to_owned(), settings: settings.map(str::to_owned).to_vec() }
+    }
+
+    /// Lists all queues and routings.
+    fn all(folder: &Folder) -> Vec<Self> {
+        let tree = folder.write("tree.toml", TREE);
+        let dragonfly = folder.write("dragonfly.toml", DRAGONFLY);
+        let on_tree = ["fifo", "credits"]
+            .into_iter()
+            .flat_map(|queues| ROUTINGS.map(|routing| Self::new(&tree, queues, routing)));
+        let on_dragonfly = OF_DRAGONFLIES.map(|routing| Self::new(&dragonfly, "credits", routing));
+        on_tree.chain(on_dragonfly).collect()
+    }
+
+    /// Routers publish their loads at aligned instants, and groups are whole.
+    fn is_aligned(&self) -> bool {
+        self.settings.iter().any(|setting| setting.contains("ugal-g"))
+    }
+
+    fn with<'a>(&'a self, settings: &[&'a str]) -> Vec<&'a str> {
+        self.settings.iter().map(String::as_str).chain(settings.iter().copied()).collect()
+    }
+}
 
 fn generate(folder: &Folder, program: &str, arguments: &[&str]) -> PathBuf {
     let path = folder.path(&format!("{program}.pdt"));
@@ -71,20 +114,18 @@ fn the_report_tells_packets_and_hops() {
 #[test]
 fn replays_resume_from_checkpoints() {
     let folder = Folder::new();
-    let platform = folder.write("tree.toml", TREE);
     let halo = generate(
         &folder,
         "halo3d",
         &["--cells=24,24,24", "--processes=2,2,4", "--iterations=2", "--jitter=0.3"],
     );
-    for routing in ROUTINGS {
-        let settings = [format!("packets.routing='{routing}'"), "packets.packet_bytes=512".to_owned()];
-        let settings = settings.each_ref().map(String::as_str);
-        let whole = digest(&replay(&halo, &platform, &settings));
+    for case in Case::all(&folder) {
+        let settings = case.with(&[]);
+        let whole = digest(&replay(&halo, &case.platform, &settings));
         let parts = Folder::new();
-        let (outcome, stops) = replay_in_parts(config(&halo, &platform, &settings), &parts);
-        assert_eq!(digest(&outcome.unwrap()), whole, "{routing}");
-        assert!(stops > 3, "{routing}: {stops} stops");
+        let (outcome, stops) = replay_in_parts(config(&halo, &case.platform, &settings), &parts);
+        assert_eq!(digest(&outcome.unwrap()), whole, "{settings:?}");
+        assert!(stops > 3, "{settings:?}: {stops} stops");
     }
 }
 
@@ -92,7 +133,6 @@ fn replays_resume_from_checkpoints() {
 #[test]
 fn regions_have_the_bits_of_one_thread() {
     let folder = Folder::new();
-    let tree = folder.write("tree.toml", TREE);
     let torus = "[topology]\nkind = 'torus'\ndims = [4, 4]\nspeed = '10Gf'\nbandwidth = '12.5GBps'\nlatency = '500ns'\n";
     let torus = folder.write("torus.toml", torus);
     let halo = generate(
@@ -100,15 +140,17 @@ fn regions_have_the_bits_of_one_thread() {
         "halo3d",
         &["--cells=24,24,24", "--processes=2,2,4", "--iterations=3", "--jitter=0.3"],
     );
-    for (platform, routing) in
-        [(&tree, "minimal"), (&tree, "adaptive"), (&torus, "minimal"), (&torus, "spray")]
-    {
-        for protocol in PROTOCOLS {
-            let routing = format!("packets.routing='{routing}'");
-            let settings = [&*routing, protocol, "packets.packet_bytes=512"];
-            let whole = digest(&replay(&halo, platform, &settings));
+    let on_torus = ["fifo", "credits"]
+        .into_iter()
+        .flat_map(|queues| ["minimal", "spray"].map(|routing| Case::new(&torus, queues, routing)));
+    for (number, case) in Case::all(&folder).into_iter().chain(on_torus).enumerate() {
+        // Each case with some of the protocols.
+        for protocol in PROTOCOLS.iter().skip(number % 2).step_by(2) {
+            let settings = case.with(&[protocol]);
+            let whole = digest(&replay(&halo, &case.platform, &settings));
             for (threads, processes, regions) in [(3, 1, "'auto'"), (1, 2, "7"), (2, 3, "16")] {
-                let mut config = config(&halo, platform, &settings);
+                let regions = if case.is_aligned() { "'auto'" } else { regions };
+                let mut config = config(&halo, &case.platform, &settings);
                 config.set(&format!("network.regions={regions}")).unwrap();
                 config.set(&format!("engine.threads={threads}")).unwrap();
                 config.set("parallel.oversubscribe=true").unwrap();
@@ -140,14 +182,13 @@ fn regions_are_profiled() {
 #[test]
 fn repeated_iterations_are_skipped_exactly() {
     let folder = Folder::new();
-    let platform = folder.write("tree.toml", TREE);
     let program = generate(&folder, "allreduce-loop", &["--ranks=16", "--iterations=40"]);
-    for routing in ROUTINGS {
-        let routing = format!("packets.routing='{routing}'");
-        let whole = digest(&replay(&program, &platform, &[&routing]));
+    // These iterations do not begin at aligned instants.
+    for case in Case::all(&folder).into_iter().filter(|case| !case.is_aligned()) {
+        let whole = digest(&replay(&program, &case.platform, &case.with(&[])));
         for threads in ["engine.threads=1", "engine.threads=3"] {
-            let settings = [&*routing, "engine.fast_forward=true", threads, "parallel.oversubscribe=true"];
-            let forwarded = replay(&program, &platform, &settings);
+            let settings = case.with(&["engine.fast_forward=true", threads, "parallel.oversubscribe=true"]);
+            let forwarded = replay(&program, &case.platform, &settings);
             assert_eq!(digest(&forwarded), whole, "{settings:?}");
             let skipped = forwarded.fast_forward.unwrap().skipped_iterations;
             assert!(skipped >= 30, "{settings:?}: {skipped} iterations");

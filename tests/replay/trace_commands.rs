@@ -64,6 +64,7 @@ fn generated_programs_replay() {
         &["alltoall-fft", "--ranks=8", "--grid=32,32,32", "--steps=2"],
         &["ring", "--ranks=5", "--rounds=7", "--jitter=0.2", "--jitter-per=action"],
         &["random-sparse", "--ranks=9", "--steps=3", "--rounds=2", "--seed=5"],
+        &["traffic", "--pattern=hot-spot", "--ranks=9", "--messages=3", "--rounds=2", "--seed=5"],
         &["allreduce-loop", "--ranks=6", "--iterations=4"],
     ];
     for program in programs {

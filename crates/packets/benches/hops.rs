@@ -3,7 +3,7 @@
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use netmodel::{HostId, Message, NetworkModel, Platform};
-use packets::{InFlight, PacketMachine, PacketParameters, PacketRouting};
+use packets::{InFlight, PacketMachine, PacketParameters, PacketRouting, Queues};
 use pdes_core::{Bytes, SimTime};
 
 fn main() {
@@ -39,14 +39,26 @@ fn permute(machine: &PacketMachine<'_>, hosts: u32) -> u64 {
 }
 
 #[divan::bench(args = [4, 8, 16], sample_count = 5, sample_size = 1)]
-fn permutation(bencher: Bencher<'_, '_>, ports: u32) {
+fn output_queues(bencher: Bencher<'_, '_>, ports: u32) {
+    permutation(bencher, ports, Queues::Fifo);
+}
+
+#[divan::bench(args = [4, 8, 16], sample_count = 5, sample_size = 1)]
+fn credits(bencher: Bencher<'_, '_>, ports: u32) {
+    permutation(bencher, ports, Queues::Credits);
+}
+
+fn permutation(bencher: Bencher<'_, '_>, ports: u32, queues: Queues) {
     let platform = platform(ports);
     let hosts = ports.pow(3) / 4;
     let parameters = PacketParameters {
+        queues,
+        // Buffers of 64 packets.
+        buffer_bytes: 64 * 4150,
         packet_bytes: 4086,
         header_bytes: 64,
         routing: PacketRouting::Spray,
-        in_flight: InFlight::Unlimited,
+        in_flight: Some(InFlight::Unlimited),
         ..PacketParameters::default()
     };
     let homes = vec![0; hosts as usize];

@@ -62,4 +62,67 @@ pub enum PacketError {
         /// Most entries.
         most: u64,
     },
+    /// There is no third group.
+    #[error(
+        "packets.routing = {routing:?} sends packets over a third group of a dragonfly, and this platform is none of three groups or more: \
+         set \"minimal\" or \"adaptive\""
+    )]
+    NoGroups {
+        /// The routing.
+        routing: String,
+    },
+    /// Routers of a group are in different regions.
+    #[error(
+        "packets.routing = \"ugal-g\" needs all routers of a group in one region, and the group {group} is divided: set network.regions to \
+         the number of groups or less, or packets.routing = \"ugal-l\""
+    )]
+    DividedGroup {
+        /// The group.
+        group: u32,
+    },
+    /// The routing compares queues that tell nothing.
+    #[error(
+        "packets.routing = {routing:?} compares queues, and with packets.queues = \"fifo\" a queue behind the next switch is never felt: set \
+         packets.queues = \"credits\""
+    )]
+    BlindRouting {
+        /// The routing.
+        routing: String,
+    },
+    /// A buffer cannot hold a packet.
+    #[error(
+        "packets.buffer_bytes is {found}, and a packet with its header has {packet} bytes, which a buffer has to hold: set {packet} or more"
+    )]
+    SmallBuffers {
+        /// Bytes of a buffer.
+        found: u32,
+        /// Bytes of a packet.
+        packet: u32,
+    },
+    /// Buffers could wait for each other in a circle.
+    #[error(
+        "packets.virtual_channels is {found}, and with {needed} packets cannot wait for each other in a circle under packets.routing = \
+         {routing:?} on this platform: set {needed} or more, or leave it out"
+    )]
+    FewChannels {
+        /// The routing.
+        routing: String,
+        /// Channels that it needs.
+        needed: u32,
+        /// Channels that there are.
+        found: u32,
+    },
+    /// There are too many virtual channels.
+    #[error(
+        "a link would have {found} virtual channels under packets.routing = {routing:?}, expected at most {most}: set \"minimal\", and \
+         packets.virtual_channels to no more than that"
+    )]
+    ManyChannels {
+        /// The routing.
+        routing: String,
+        /// Channels of a link.
+        found: u32,
+        /// Most channels.
+        most: u32,
+    },
 }

@@ -9,6 +9,7 @@
 //! before an instant are sent when that instant has come, at the latest a window after they leave.
 
 mod construction;
+mod credits;
 mod delivery;
 mod hosts;
 mod injection;
@@ -20,9 +21,10 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::machine::{MAX_WINDOW, PacketMachine};
+use crate::machine::{GroupTable, GroupWay, MAX_WINDOW, PacketMachine, Ways};
 use crate::packet::{MessageKey, Packet, below, choice};
-use crate::parameters::{PacketRouting, Switching};
+use crate::parameters::{PacketParameters, PacketRouting, Switching};
+use credits::Buffers;
 use delivery::Partial;
 use injection::{Injection, Stream};
 use nodes::{Far, IDLE, Node, NodeQueue, Port};
@@ -71,7 +73,11 @@ pub(crate) struct Fabric<'m, 'p> {
     pub(crate) counts: FabricCounts,
     /// All arrivals of packets at hosts, if they are recorded.
     pub(crate) recorded: Option<Vec<PacketArrival>>,
+    /// With credits.
+    buffers: Option<Box<Buffers>>,
     gathered: Vec<Packet>,
+    /// Input ports of the gathered packets, with credits.
+    gathered_inputs: Vec<u32>,
     /// Instants at which the last bytes of gathered packets are there, with cut-through.
     tails: Vec<u64>,
     /// Order of the gathered packets.
@@ -128,6 +134,8 @@ pub(crate) enum FabricMessage {
     Packet { input: u32, packet: Packet, tail: u64 },
     /// A packet of a message has arrived.
     Acknowledgement { at: u64, message: MessageKey },
+    /// The buffer of a channel behind an output port has room again, of which the port learns at an instant.
+    Credit { port: u32, channel: u32, back: u64, bytes: u32 },
 }
 
 impl Fabric<'_, '_> {
@@ -163,28 +171,33 @@ impl Fabric<'_, '_> {
         if is_window {
             let mut due = std::mem::take(&mut self.due);
             self.arrivals.take_before(&mut self.nodes, end, &mut due);
+            let mut buffers = self.buffers.take();
             for &node in &due {
-                self.forward_all(node, now, end);
+                let next = match &mut buffers {
+                    None => self.forward_all(node, now, end),
+                    Some(buffers) => self.forward_with_credits(buffers, node, now, end),
+                };
+                self.arrivals.set(&mut self.nodes, node, next);
             }
-            self.due = due;
+            (self.due, self.buffers) = (due, buffers);
         }
     }
 
-    /// Forwards what arrives at a switch before `end`.
-    fn forward_all(&mut self, node: u32, now: u64, end: u64) {
+    /// Forwards what arrives at a switch before `end`; returns the first arrival after that.
+    fn forward_all(&mut self, node: u32, now: u64, end: u64) -> u64 {
         let next = self.gather(node, now, end);
         self.order.sort_unstable();
         let order = std::mem::take(&mut self.order);
         for &key in &order {
             let place = key as u32 as usize;
             let packet = self.gathered[place];
-            let (port, packet) = self.route(node, packet);
+            let (port, packet) = self.route(node, packet, None);
             let tail = self.tails.get(place).copied();
             self.send(port, packet, tail);
         }
         self.counts.hops += order.len() as u64;
         self.order = order;
-        self.arrivals.set(&mut self.nodes, node, next);
+        next
     }
 
     /// Takes the packets that arrive at a node before `end` from its inputs, with keys by time and input port; returns the first arrival
@@ -194,6 +207,8 @@ impl Fabric<'_, '_> {
         self.gathered.clear();
         self.order.clear();
         self.tails.clear();
+        self.gathered_inputs.clear();
+        let has_credits = self.machine.has_credits();
         let header = self.cut_through_header();
         let base = now.saturating_sub(MAX_WINDOW);
         let mut next = IDLE;
@@ -215,6 +230,9 @@ impl Fabric<'_, '_> {
                         let rest = f64::from(packet.bytes - header.min(packet.bytes));
                         self.tails.push(packet.at + picos(rest * self.input_rates[input]));
                     }
+                    if has_credits {
+                        self.gathered_inputs.push(input as u32);
+                    }
                     self.gathered.push(*packet);
                     ring.pop_front();
                 }
@@ -226,25 +244,76 @@ impl Fabric<'_, '_> {
         next
     }
 
-    /// Returns the output port that a packet takes at a node.
+    /// Returns the output port that a packet takes at a node; with credits, adaptive routings look at the `buffers`.
     #[inline]
-    fn route(&self, node: u32, mut packet: Packet) -> (u32, Packet) {
-        let Some(outputs) = &self.machine.outputs else {
-            let port = self.routes.port(packet.path);
-            packet.path += 1;
-            return (port, packet);
+    fn route(&self, node: u32, mut packet: Packet, buffers: Option<&Buffers>) -> (u32, Packet) {
+        let (outputs, place) = match &self.machine.ways {
+            Ways::Routes => {
+                let port = self.routes.port(packet.path);
+                packet.path += 1;
+                return (port, packet);
+            }
+            Ways::Shortest(outputs) => (outputs, self.first_node + node),
+            Ways::Groups(table) => return self.route_through_groups(table, node, packet, buffers),
         };
         packet.path += 1;
-        let ports = outputs.toward(self.first_node + node, packet.message.dst);
+        let ports = outputs.toward(place, packet.message.dst);
         let port = match *ports {
             [port] => port,
-            _ => self.choose(ports, node, &packet),
+            _ => self.choose(ports, node, &packet, buffers),
         };
         (port - self.first_port, packet)
     }
 
+    /// Returns the output port that a packet takes at a node of a dragonfly, over a third group or not.
+    fn route_through_groups(
+        &self,
+        table: &GroupTable,
+        node: u32,
+        mut packet: Packet,
+        buffers: Option<&Buffers>,
+    ) -> (u32, Packet) {
+        let place = self.first_node + node;
+        let MessageKey { src, dst, .. } = packet.message;
+        let mut way = GroupWay(packet.path);
+        if let Some(ends) = table.undecided(place, way, (src, dst)) {
+            let PacketParameters { seed, routing, .. } = self.machine.parameters;
+            let hash = choice(seed, packet.message, packet.number(), self.nodes[node as usize].number);
+            let via = table.third_group(ends, below(table.third_groups() as usize, hash) as u32);
+            // Bytes before an output, times links.
+            let cost = |via: Option<u32>| {
+                let backlog = if routing == PacketRouting::UgalG {
+                    let port = table.port_between(ends.0, via.unwrap_or(ends.1));
+                    buffers?.published_backlog(port - self.first_port, packet.at)
+                } else {
+                    let (port, _) = table.step(place, way.decide(via, true), dst)?;
+                    buffers?.backlog(port - self.first_port, packet.at)
+                };
+                Some(backlog.saturating_mul(table.links(place, via, dst).into()))
+            };
+            let is_taken = routing == PacketRouting::Valiant || cost(Some(via)) < cost(None);
+            way = way.decide(is_taken.then_some(via), routing != PacketRouting::Par);
+        }
+        let Some((port, way)) = table.step(place, way, dst) else {
+            // A host has one cable.
+            return (self.nodes[node as usize].first_port, packet);
+        };
+        packet.path = way.0;
+        (port - self.first_port, packet)
+    }
+
+    /// Returns the virtual channel of the link that a packet crosses or has crossed last.
+    #[inline]
+    fn channel_of(&self, packet: &Packet) -> u32 {
+        match self.machine.ways {
+            Ways::Routes => self.routes.channel(packet.path - 1),
+            Ways::Shortest(_) => self.machine.channels.after(packet.path),
+            Ways::Groups(_) => GroupWay(packet.path).channel(),
+        }
+    }
+
     /// Chooses among several output ports.
-    fn choose(&self, ports: &[u32], node: u32, packet: &Packet) -> u32 {
+    fn choose(&self, ports: &[u32], node: u32, packet: &Packet, buffers: Option<&Buffers>) -> u32 {
         let Self { machine, nodes, .. } = self;
         let number = if machine.parameters.routing == PacketRouting::Ecmp { 0 } else { packet.number() };
         let hash = choice(machine.parameters.seed, packet.message, number, nodes[node as usize].number);
@@ -252,15 +321,16 @@ impl Fabric<'_, '_> {
         if machine.parameters.routing != PacketRouting::Adaptive {
             return ports[first];
         }
-        let free_at = |port: u32| self.ports[(port - self.first_port) as usize].free_at.max(packet.at);
+        let load = |port: u32| {
+            let port = port - self.first_port;
+            match buffers {
+                None => self.ports[port as usize].free_at.max(packet.at),
+                Some(buffers) => buffers.backlog(port, packet.at),
+            }
+        };
         let (before, after) = ports.split_at(first);
         // The first of equal ones, from the hashed one on.
-        after
-            .iter()
-            .chain(before)
-            .copied()
-            .min_by_key(|&port| free_at(port))
-            .expect("there is a way to a host")
+        after.iter().chain(before).copied().min_by_key(|&port| load(port)).expect("there is a way to a host")
     }
 
     /// Sends a packet on a channel when it may leave and the channel is free; `tail` is the arrival of its last byte, if that is later than

@@ -1,17 +1,23 @@
 //! What the regions of a machine share: the graph in the order of regions, and the ways through it.
 
+mod channels;
+mod circular_wait;
+mod groups;
 mod outputs;
 mod switch_regions;
 
 use std::ops::Range;
 
-use netmodel::{HostId, LinkId, NetworkGraph, NodeId, Platform};
+use netmodel::{HostId, Layout, LinkId, NetworkGraph, NetworkShape, NodeId, Platform};
 use pdes_core::SimDuration;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::region::PacketRegion;
-use crate::{PacketError, PacketParameters};
+use crate::{PacketError, PacketParameters, PacketRouting, Queues};
+use channels::Channels;
+pub(crate) use groups::{GroupTable, GroupWay};
 use outputs::OutputTable;
 
 /// A machine whose messages are packets. Its regions are groups of hosts and switches.
@@ -29,14 +35,27 @@ pub struct PacketMachine<'p> {
     pub(crate) ports: Vec<PortEntry>,
     /// Node of each input port; input ports are numbered node by node.
     pub(crate) input_nodes: Vec<u32>,
+    /// Output port at the other end of each input port.
+    pub(crate) input_ports: Vec<u32>,
     /// Output port of each link; `None` for links that join no nodes.
     link_ports: Vec<Option<u32>>,
-    /// Shortest ways, if the routing chooses among them.
-    pub(crate) outputs: Option<OutputTable>,
+    pub(crate) ways: Ways,
+    pub(crate) channels: Channels,
     /// Length of the windows in which switches are independent \[ps\].
     pub(crate) lookahead: u64,
     /// Length of the spans in which regions are independent.
     span: SimDuration,
+}
+
+/// The ways among which a routing chooses.
+#[derive(Debug)]
+pub(crate) enum Ways {
+    /// The routes of the platform.
+    Routes,
+    /// All shortest ones.
+    Shortest(OutputTable),
+    /// Those through a dragonfly.
+    Groups(GroupTable),
 }
 
 /// A node of the graph.
@@ -65,6 +84,33 @@ const CHECKED_ROUTES: u32 = 16;
 /// Largest length of a window \[ps\]: instants in it, and in the one before, are sorted in 32 bits.
 pub(crate) const MAX_WINDOW: u64 = 1 << 31;
 
+impl Ways {
+    /// Finds the ways of a routing. `places` has the place of each node among `nodes`.
+    fn new(
+        platform: &Platform,
+        graph: &NetworkGraph,
+        parameters: &PacketParameters,
+        (places, nodes): (&[u32], &[NodeEntry]),
+    ) -> Result<Self, PacketError> {
+        let routing = parameters.routing;
+        let name = || routing.name().to_owned();
+        if routing == PacketRouting::Minimal {
+            return Ok(Self::Routes);
+        }
+        if !routing.leaves_shortest_ways() {
+            return OutputTable::new(graph, routing, places, nodes).map(Self::Shortest);
+        }
+        if routing != PacketRouting::Valiant && parameters.queues == Queues::Fifo {
+            return Err(PacketError::BlindRouting { routing: name() });
+        }
+        let table = match Layout::of(platform).map(|layout| layout.shape) {
+            Some(NetworkShape::Dragonfly(shape)) => GroupTable::new(&shape, graph, places, nodes),
+            _ => None,
+        };
+        table.map(Self::Groups).ok_or_else(|| PacketError::NoGroups { routing: name() })
+    }
+}
+
 impl<'p> PacketMachine<'p> {
     /// Makes an idle machine; `homes` has the region of each host, below `regions`.
     ///
@@ -88,6 +134,10 @@ impl<'p> PacketMachine<'p> {
         let longest = u64::from(packet_bytes) + u64::from(header_bytes);
         if longest > u64::from(u32::MAX) {
             return Err(PacketError::LongPackets { found: longest });
+        }
+        if parameters.queues == Queues::Credits && longest > parameters.buffer_bytes.into() {
+            let (found, packet) = (parameters.buffer_bytes, longest as u32);
+            return Err(PacketError::SmallBuffers { found, packet });
         }
         let graph = NetworkGraph::of(platform)?;
         let region_of = switch_regions::assign(&graph, homes);
@@ -137,8 +187,12 @@ impl<'p> PacketMachine<'p> {
                 });
             }
         }
-        let outputs = OutputTable::new(&graph, parameters.routing, &places, &nodes)?;
-        let machine = Self {
+        let ways = Ways::new(platform, &graph, parameters, (&places, &nodes))?;
+        let mut input_ports = vec![0; input_nodes.len()];
+        (0..)
+            .zip(&ports)
+            .for_each(|(port, entry): (u32, &PortEntry)| input_ports[entry.input as usize] = port);
+        let mut machine = Self {
             platform,
             parameters: parameters.clone(),
             homes: homes.into(),
@@ -146,13 +200,63 @@ impl<'p> PacketMachine<'p> {
             first_nodes,
             ports,
             input_nodes,
+            input_ports,
             link_ports,
-            outputs,
+            ways,
+            channels: Channels::NONE,
             lookahead,
             span,
         };
         machine.check_some_routes()?;
+        machine.channels = Channels::new(&machine)?;
+        machine.check_groups()?;
         Ok(machine)
+    }
+
+    /// Checks that routers which publish loads to their group are in one region.
+    fn check_groups(&self) -> Result<(), PacketError> {
+        let (Ways::Groups(table), PacketRouting::UgalG) = (&self.ways, self.parameters.routing) else {
+            return Ok(());
+        };
+        let mut regions = FxHashMap::default();
+        for node in 0..self.nodes.len() as u32 {
+            if let Some(group) = table.group(node)
+                && *regions.entry(group).or_insert(self.region_of(node)) != self.region_of(node)
+            {
+                return Err(PacketError::DividedGroup { group });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether hosts forward packets of others, as in a torus.
+    fn hosts_forward(&self) -> bool {
+        let is_host = |node| self.host(node).is_some();
+        self.nodes.iter().enumerate().filter(|(place, _)| is_host(*place as u32)).any(|(_, node)| {
+            let ports = &self.ports[node.first_port as usize..(node.first_port + node.outputs) as usize];
+            ports.iter().any(|port| is_host(self.input_nodes[port.input as usize]))
+        })
+    }
+
+    /// Returns the number of links of the longest way that packets take.
+    fn longest_way(&self) -> u32 {
+        if let Ways::Shortest(outputs) = &self.ways {
+            return outputs.longest_way();
+        }
+        let (mut links, mut longest) = (Vec::new(), 0);
+        for (src, dst) in self.pairs() {
+            if self.platform.route(src, dst, &mut links).is_ok() {
+                longest = longest.max(links.len());
+            }
+        }
+        longest as u32
+    }
+
+    /// Lists all pairs of different hosts.
+    fn pairs(&self) -> impl Iterator<Item = (HostId, HostId)> {
+        let hosts = self.homes.len() as u32;
+        let to_all = move |src| (0..hosts).filter(move |&dst| dst != src).map(move |dst| (src, dst));
+        (0..hosts).flat_map(to_all).map(|(src, dst)| (HostId::new(src), HostId::new(dst)))
     }
 
     /// Checks some routes of each host, so that a platform with broken ones is refused before the run.
@@ -219,6 +323,17 @@ impl<'p> PacketMachine<'p> {
     /// Returns the region of a node.
     pub(crate) fn region_of(&self, node: u32) -> u32 {
         self.first_nodes.partition_point(|&first| first <= node) as u32 - 1
+    }
+
+    /// Returns the region of an output port.
+    pub(crate) fn region_of_port(&self, port: u32) -> u32 {
+        self.region_of(self.nodes.partition_point(|node| node.first_port <= port) as u32 - 1)
+    }
+
+    /// Returns whether packets wait for credits.
+    #[inline]
+    pub(crate) fn has_credits(&self) -> bool {
+        self.parameters.queues == Queues::Credits
     }
 
     /// Returns the region of a host.

@@ -34,6 +34,8 @@ impl MessageKey {
 pub(crate) struct Packet {
     /// Instant at which the node may send it on: when all of it is there or, with cut-through, its header \[ps\].
     pub(crate) at: u64,
+    /// Instant at which it could leave its host, where that decides who goes first \[ps\].
+    pub(crate) born: u64,
     pub(crate) message: MessageKey,
     /// Number in its message; the highest bit marks the last packet, the next one those that are acknowledged.
     number: u32,
@@ -43,7 +45,7 @@ pub(crate) struct Packet {
     pub(crate) path: u32,
 }
 
-const _: () = assert!(size_of::<Packet>() == 32);
+const _: () = assert!(size_of::<Packet>() == 40);
 
 /// Largest number of packets of a message.
 pub(crate) const MAX_PACKETS: u64 = ACKNOWLEDGED as u64;
@@ -52,7 +54,7 @@ const ACKNOWLEDGED: u32 = 1 << 30;
 
 impl Packet {
     pub(crate) fn new(at: u64, message: MessageKey, number: u32, is_last: bool, bytes: u32) -> Self {
-        Self { at, message, number: if is_last { number | LAST } else { number }, bytes, path: 0 }
+        Self { at, born: 0, message, number: if is_last { number | LAST } else { number }, bytes, path: 0 }
     }
 
     /// Returns the number in the message, from 0.
@@ -78,8 +80,17 @@ impl Packet {
 
     /// Visits a packet whose path is the number of links behind it.
     pub(crate) fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        let Self { at, message, number, bytes, path } = self;
-        visit_picos(at, visitor);
+        visit_picos(&mut self.at, visitor);
+        self.visit_waiting(visitor);
+    }
+
+    /// Visits a packet that waits: its arrival makes no difference any more.
+    pub(crate) fn visit_waiting(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { at: _, born, message, number, bytes, path } = self;
+        visitor.compare(&(*born > 0));
+        if *born > 0 {
+            visit_picos(born, visitor);
+        }
         message.visit(visitor);
         visitor.plain(number);
         visitor.plain(bytes);

@@ -10,6 +10,15 @@ use serde::{Deserialize, Serialize};
 pub struct PacketParameters {
     /// Where packets wait.
     pub queues: Queues,
+    /// With `credits`: room for packets at each input, for each virtual channel.
+    #[schemars(extend("x-unit" = "B"))]
+    pub buffer_bytes: u32,
+    /// With `credits`: virtual channels of a link; by default as many as the routing needs.
+    pub virtual_channels: Option<u32>,
+    /// With `credits`: which of the packets that wait for an output goes first.
+    pub arbitration: Arbitration,
+    /// With `credits`: how many packets leave a buffer at once.
+    pub crossbar: Crossbar,
     /// Payload of a packet; the last one of a message has what is left.
     #[schemars(extend("x-unit" = "B"))]
     pub packet_bytes: u32,
@@ -20,9 +29,9 @@ pub struct PacketParameters {
     pub switching: Switching,
     /// How a packet finds its way.
     pub routing: PacketRouting,
-    /// How much of a message may be on its way.
-    pub in_flight: InFlight,
-    /// Seed of the hashes by which `ecmp`, `spray` and `adaptive` choose.
+    /// How much of a message may be on its way; by default `loop` with `fifo`, `unlimited` with `credits`.
+    pub in_flight: Option<InFlight>,
+    /// Seed of the hashes by which packets choose their ways.
     pub seed: u64,
 }
 
@@ -30,11 +39,15 @@ impl Default for PacketParameters {
     fn default() -> Self {
         Self {
             queues: Queues::Fifo,
+            buffer_bytes: 131_072,
+            virtual_channels: None,
+            arbitration: Arbitration::RoundRobin,
+            crossbar: Crossbar::Ideal,
             packet_bytes: 4096,
             header_bytes: 0,
             switching: Switching::StoreAndForward,
             routing: PacketRouting::Minimal,
-            in_flight: InFlight::Loop,
+            in_flight: None,
             seed: 1,
         }
     }
@@ -46,6 +59,39 @@ impl Default for PacketParameters {
 pub enum Queues {
     /// At each output, first come first served, without a limit: nothing is dropped.
     Fifo,
+    /// At each input, in buffers of virtual channels. A packet is sent when the buffer at the other end has room for it, which credits
+    /// tell that come back (Dally and Towles, "Principles and Practices of Interconnection Networks", 2004).
+    Credits,
+}
+
+/// Which of the packets that wait for an output goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arbitration {
+    /// The next one in turn, by input port and virtual channel; an output that is idle and wanted by none begins anew.
+    RoundRobin,
+    /// The one that left its host first: no input is at a disadvantage, however many join on the way.
+    Age,
+}
+
+/// How many packets leave a buffer at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Crossbar {
+    /// As many as there are outputs: each begins when those before it have.
+    Ideal,
+    /// One: each begins when the one before it has left.
+    Serial,
+}
+
+impl PacketParameters {
+    /// Returns how much of a message may be on its way.
+    pub(crate) fn in_flight(&self) -> InFlight {
+        self.in_flight.unwrap_or(match self.queues {
+            Queues::Fifo => InFlight::Loop,
+            Queues::Credits => InFlight::Unlimited,
+        })
+    }
 }
 
 /// When a switch sends a packet on.
@@ -59,7 +105,7 @@ pub enum Switching {
     CutThrough,
 }
 
-/// How a packet finds its way. All ways but that of `minimal` are shortest ones in number of links.
+/// How a packet finds its way. Those of `ecmp`, `spray` and `adaptive` are shortest in number of links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PacketRouting {
@@ -69,11 +115,41 @@ pub enum PacketRouting {
     Ecmp,
     /// Each switch chooses by a hash of both hosts and the packet's number in its message.
     Spray,
-    /// Each switch chooses the output that is free first; among equal ones by the hash of `spray`.
+    /// Each switch chooses the output that is free first, with credits the one with the least bytes before it; among equal ones by the
+    /// hash of `spray`.
     Adaptive,
+    /// In a dragonfly, over a third group, which a hash of the packet chooses (Valiant, "A Scheme for Fast Parallel Communication", 1982).
+    Valiant,
+    /// In a dragonfly, the first router chooses between the way of `minimal` and that of `valiant`: bytes before its own outputs times
+    /// links (Kim, Dally, Scott and Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", 2008).
+    UgalL,
+    /// As `ugal-l`, by bytes before the cables to other groups, which the routers of a group publish once in the least latency of a link.
+    UgalG,
+    /// As `ugal-l`, and each router of the source's group on the way of `minimal` may still choose the other (Jiang, Kim and Dally,
+    /// "Indirect Adaptive Routing on Large Scale Interconnection Networks", 2009).
+    Par,
 }
 
 impl PacketRouting {
+    /// Returns the name in configurations.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Minimal => "minimal",
+            Self::Ecmp => "ecmp",
+            Self::Spray => "spray",
+            Self::Adaptive => "adaptive",
+            Self::Valiant => "valiant",
+            Self::UgalL => "ugal-l",
+            Self::UgalG => "ugal-g",
+            Self::Par => "par",
+        }
+    }
+
+    /// Returns whether packets may go over a third group of a dragonfly.
+    pub(crate) fn leaves_shortest_ways(self) -> bool {
+        matches!(self, Self::Valiant | Self::UgalL | Self::UgalG | Self::Par)
+    }
+
     /// Returns whether packets of a message arrive in their order.
     pub(crate) fn keeps_order(self) -> bool {
         matches!(self, Self::Minimal | Self::Ecmp)

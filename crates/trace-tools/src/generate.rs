@@ -24,6 +24,7 @@
 //! | [`AlltoallFft`] | transposition between all ranks | per point and transform level |
 //! | [`Ring`] | a message to the next rank | per round |
 //! | [`RandomSparse`] | a few random partners per step | per step |
+//! | [`Traffic`] | incast, outcast, permutation, adversarial, tornado, hot spot | per round |
 //! | [`AllreduceLoop`] | a reduction per iteration | per iteration |
 //! | [`MasterWorker`] | tasks to workers, results from any of them | per task |
 //! | [`Ior`] | blocks of a shared file, or of files of each rank, are written and read | per access |
@@ -53,6 +54,7 @@ mod program;
 mod random;
 mod random_sparse;
 mod ring;
+mod traffic;
 
 pub use allreduce_loop::{AllreduceLoop, AllreduceLoopParameters};
 pub use alltoall_fft::{AlltoallFft, AlltoallFftParameters};
@@ -67,6 +69,7 @@ pub use mdtest::{Mdtest, MdtestParameters};
 pub use npb_lu::{Class, NpbLu, NpbLuParameters, Recording};
 pub use random_sparse::{RandomSparse, RandomSparseParameters};
 pub use ring::{Ring, RingParameters};
+pub use traffic::{Traffic, TrafficParameters, TrafficPattern};
 
 use pdes_core::Rank;
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
+use super::credits::Buffers;
 use super::injection::Injection;
 use super::nodes::{Far, IDLE, Node, NodeQueue, Port};
 use super::routes::StaticRoutes;
@@ -66,6 +67,8 @@ impl<'m, 'p> Fabric<'m, 'p> {
             }
         }
         let host_ports = nodes[..hosts as usize].iter().map(|node| node.outputs).sum::<u32>();
+        let buffers =
+            machine.has_credits().then(|| Box::new(Buffers::new(machine, &nodes, inputs, host_ports)));
         Self {
             machine,
             region,
@@ -91,7 +94,9 @@ impl<'m, 'p> Fabric<'m, 'p> {
             outgoing: Vec::new(),
             counts: FabricCounts::default(),
             recorded: None,
+            buffers,
             gathered: Vec::new(),
+            gathered_inputs: Vec::new(),
             tails: Vec::new(),
             order: Vec::new(),
             injected: Vec::new(),

@@ -55,6 +55,11 @@ impl Fabric<'_, '_> {
     pub(crate) fn receive(&mut self, message: FabricMessage) -> Result<(), RouteError> {
         match message {
             FabricMessage::Acknowledgement { at, message } => self.acknowledge(message, at),
+            FabricMessage::Credit { port, channel, back, bytes } => {
+                let mut buffers = self.buffers.take().expect("all regions have credits");
+                self.add_credit(&mut buffers, port - self.first_port, channel, (back, bytes));
+                self.buffers = Some(buffers);
+            }
             FabricMessage::Packet { input, mut packet, tail } => {
                 let node = self.machine.input_nodes[input as usize];
                 let (place, ring) = (node - self.first_node, input - self.first_input);

@@ -6,7 +6,7 @@ use super::injection::{Injection, Stream};
 use super::nodes::{IDLE, Node};
 use super::routes::Pair;
 use super::{Fabric, Report, ReportKind};
-use crate::machine::MAX_WINDOW;
+use crate::machine::{MAX_WINDOW, Ways};
 use crate::packet::{MAX_PACKETS, MessageKey, Packet};
 
 impl Fabric<'_, '_> {
@@ -31,6 +31,11 @@ impl Fabric<'_, '_> {
 
     /// Sends what leaves a host before now: packets that it forwards, by input port, and those of its own messages, by output port.
     fn catch_up_with(&mut self, node: u32, now: u64) {
+        if let Some(mut buffers) = self.buffers.take() {
+            self.forward_with_credits(&mut buffers, node, now, now);
+            self.buffers = Some(buffers);
+            return;
+        }
         self.gather(node, now, now);
         let forwarded = self.order.len();
         let Node { first_port, outputs, .. } = self.nodes[node as usize];
@@ -61,7 +66,7 @@ impl Fabric<'_, '_> {
             let tail = self.tails.get(place).copied();
             match place.checked_sub(forwarded) {
                 None => {
-                    let (port, packet) = self.route(node, packet);
+                    let (port, packet) = self.route(node, packet, None);
                     self.send(port, packet, tail);
                 }
                 Some(own) => {
@@ -78,33 +83,48 @@ impl Fabric<'_, '_> {
 
     /// Takes the packets that messages put into the output queue of a port before now.
     fn inject(&mut self, port: u32, now: u64) {
-        let Self { machine, injections, streams, ports, gathered, reports, .. } = self;
-        let Injection { queue, free_at } = &mut injections[port as usize];
-        while *free_at < now
-            && let Some(place) = queue.pop_front()
-        {
-            let stream = &mut streams[place as usize];
-            let packet = stream.next_packet(*free_at, &machine.parameters);
-            gathered.push(packet);
-            *free_at = free_at
-                .saturating_add(super::transmission(packet.bytes, ports[port as usize].picos_per_byte));
-            let message = packet.message;
-            if packet.is_last() {
-                if stream.is_over() {
-                    self.stream_places.remove(&message);
-                    self.free_streams.push(place);
-                }
-            } else if stream.check_limit(packet.at) {
-                let known = stream.waits.flatten();
-                reports.extend(known.map(|at| Report { at, message, kind: ReportKind::Resumed }));
-            } else {
-                queue.push_back(place);
+        loop {
+            let at = self.injections[port as usize].free_at;
+            if at >= now {
+                break;
             }
+            let Some(packet) = self.take_injected(port, at) else { break };
+            self.gathered.push(packet);
+            let time = super::transmission(packet.bytes, self.ports[port as usize].picos_per_byte);
+            self.injections[port as usize].free_at = at.saturating_add(time);
         }
+    }
+
+    /// Takes the next packet of the messages of a port, which leaves at an instant; its message waits for its next turn.
+    #[inline]
+    pub(super) fn take_injected(&mut self, port: u32, at: u64) -> Option<Packet> {
+        let Self { machine, injections, streams, reports, .. } = self;
+        let queue = &mut injections[port as usize].queue;
+        let place = queue.pop_front()?;
+        let stream = &mut streams[place as usize];
+        let packet = stream.next_packet(at, &machine.parameters);
+        let message = packet.message;
+        if packet.is_last() {
+            if stream.is_over() {
+                self.stream_places.remove(&message);
+                self.free_streams.push(place);
+            }
+        } else if stream.check_limit(at) {
+            let known = stream.waits.flatten();
+            reports.extend(known.map(|at| Report { at, message, kind: ReportKind::Resumed }));
+        } else {
+            queue.push_back(place);
+        }
+        Some(packet)
     }
 
     /// Sets the instant at which a host has to be caught up with.
     pub(super) fn set_deadline(&mut self, node: u32) {
+        if let Some(mut buffers) = self.buffers.take() {
+            self.set_credit_deadline(&mut buffers, node);
+            self.buffers = Some(buffers);
+            return;
+        }
         let Node { first_port, outputs, first_input, inputs, .. } = self.nodes[node as usize];
         let rings = &self.rings[first_input as usize..(first_input + inputs) as usize];
         let forwarded = rings.iter().filter_map(|ring| ring.front()).map(|packet| packet.at).min();
@@ -157,9 +177,11 @@ impl Fabric<'_, '_> {
         self.catch_up_with(node, at);
         let last = (bytes - (packets - 1) * payload) as u32 + self.machine.parameters.header_bytes;
         let first = Packet::new(at, message, 0, packets == 1, last);
-        let (port, path) = match self.machine.outputs {
-            None => (self.routes.port(path), path + 1),
-            Some(_) => (self.route(node, first).0, 1),
+        let (port, path) = if let Ways::Routes = self.machine.ways {
+            (self.routes.port(path), path + 1)
+        } else {
+            let (port, first) = self.route(node, first, self.buffers.as_deref());
+            (port, first.path)
         };
         let stream = Stream::new(message, packets as u32, last, (port, path), limit);
         let place = match self.free_streams.pop() {
@@ -195,6 +217,9 @@ impl Fabric<'_, '_> {
         let Injection { queue, free_at } = &mut self.injections[port as usize];
         if queue.is_empty() {
             *free_at = at.max(*free_at);
+            if let Some(buffers) = &mut self.buffers {
+                buffers.wake_injection(port, *free_at);
+            }
         }
         queue.push_back(place);
         self.set_deadline(node);

@@ -63,12 +63,21 @@ impl Stream {
         }
     }
 
+    /// Returns the payload and header of the next packet.
+    #[inline]
+    pub(super) fn next_bytes(&self, parameters: &PacketParameters) -> u32 {
+        if self.sent + 1 == self.packets {
+            self.last_bytes
+        } else {
+            parameters.packet_bytes + parameters.header_bytes
+        }
+    }
+
     /// Returns the next packet, which leaves at an instant.
     pub(super) fn next_packet(&mut self, at: u64, parameters: &PacketParameters) -> Packet {
-        let number = self.sent;
+        let (number, bytes) = (self.sent, self.next_bytes(parameters));
         self.sent += 1;
         let is_last = self.sent == self.packets;
-        let bytes = if is_last { self.last_bytes } else { parameters.packet_bytes + parameters.header_bytes };
         let mut packet = Packet::new(at, self.message, number, is_last, bytes);
         packet.path = self.path;
         packet.acknowledged_if(self.limit.is_some())
@@ -86,11 +95,11 @@ impl Stream {
         waits
     }
 
-    /// Returns whether the message waits after `more` packets, the last of them sent at an instant.
-    fn would_wait(&self, more: u32, at: u64) -> bool {
-        self.limit.is_some_and(|limit| {
+    /// Returns the number of packets after which the message waits, if the last of them is sent at an instant.
+    fn packets_until_wait(&self, at: u64) -> u32 {
+        self.limit.map_or(u32::MAX, |limit| {
             let returned = self.acknowledged.partition_point(|&back| back <= at) as u32;
-            self.sent + more - self.returned - returned >= limit
+            limit + self.returned + returned - self.sent
         })
     }
 
@@ -115,6 +124,25 @@ impl Stream {
 }
 
 impl Injection {
+    /// Returns the `latest` instant, or an earlier one before which no message sends its last packet or has to wait, if packets of `time`
+    /// leave from the `first` instant on, as soon as they can or later.
+    pub(super) fn deadline_from(&self, streams: &[Stream], (first, time): (u64, u64), latest: u64) -> u64 {
+        let mut at = first;
+        for &place in &self.queue {
+            if at >= latest {
+                break;
+            }
+            let stream = &streams[place as usize];
+            let more = (stream.packets - stream.sent).min(stream.packets_until_wait(first));
+            let end = at.saturating_add(u64::from(more - 1).saturating_mul(time)).saturating_add(1);
+            if end < latest {
+                return end;
+            }
+            at = at.saturating_add(time);
+        }
+        latest
+    }
+
     /// Returns the instant at which the host has to be caught up with: just after a message sends its last packet or has to wait, as what
     /// follows depends on that, and at the `latest` instant otherwise. A packet takes `time`.
     pub(super) fn deadline(&self, streams: &[Stream], time: u64, latest: u64) -> u64 {
@@ -125,7 +153,7 @@ impl Injection {
         for round in 1.. {
             for &place in &self.queue {
                 let stream = &streams[place as usize];
-                if stream.sent + round == stream.packets || stream.would_wait(round, at) {
+                if stream.sent + round == stream.packets || round >= stream.packets_until_wait(at) {
                     return latest.min(at.saturating_add(1));
                 }
                 at = at.saturating_add(time);

@@ -4,7 +4,7 @@ use netmodel::{HostId, RouteError};
 use pdes_core::SimDuration;
 use rustc_hash::FxHashMap;
 
-use crate::machine::PacketMachine;
+use crate::machine::{PacketMachine, Ways};
 use crate::packet::MessageKey;
 use crate::parameters::InFlight;
 
@@ -13,6 +13,8 @@ use crate::parameters::InFlight;
 pub(super) struct StaticRoutes {
     pub(super) pairs: FxHashMap<(HostId, HostId), Pair>,
     ports: Vec<u32>,
+    /// Virtual channels of the links behind the ports, with credits.
+    channels: Vec<u8>,
 }
 
 /// A pair of hosts.
@@ -35,6 +37,12 @@ impl StaticRoutes {
         self.ports[place as usize]
     }
 
+    /// Returns the virtual channel of the link behind the port at a place of a path.
+    #[inline]
+    pub(super) fn channel(&self, place: u32) -> u32 {
+        self.channels[place as usize].into()
+    }
+
     /// Returns a pair of hosts, which is looked up on first use.
     pub(super) fn pair(
         &mut self,
@@ -50,9 +58,12 @@ impl StaticRoutes {
                 panic!("{error}");
             }
             let mut path = 0;
-            if machine.outputs.is_none() {
+            if matches!(machine.ways, Ways::Routes) {
                 path = self.ports.len() as u32;
                 // Ports of other regions are never asked for.
+                if machine.has_credits() {
+                    machine.channels.of_route(&there, &mut self.channels);
+                }
                 self.ports.extend(there.iter().map(|&link| machine.port_of(link).wrapping_sub(first_port)));
             }
             machine.platform.route(dst, src, &mut back)?;
@@ -60,7 +71,7 @@ impl StaticRoutes {
                 links.iter().map(|&link| machine.ports[machine.port_of(link) as usize].latency).sum()
             };
             let back = latency(&back);
-            let limit = (machine.parameters.in_flight == InFlight::Loop).then(|| {
+            let limit = (machine.parameters.in_flight() == InFlight::Loop).then(|| {
                 let time = |&link| {
                     let rate = machine.ports[machine.port_of(link) as usize].picos_per_byte;
                     super::transmission(machine.packet_size(), rate)

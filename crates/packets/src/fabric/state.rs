@@ -59,13 +59,18 @@ impl State for Fabric<'_, '_> {
             outgoing,
             counts: FabricCounts { packets, hops },
             recorded: _,
+            buffers,
             gathered: _,
+            gathered_inputs: _,
             tails: _,
             order: _,
             injected: _,
             due: _,
         } = self;
         ports.iter_mut().for_each(|port| visit_busy_until(&mut port.free_at, visitor));
+        if let Some(buffers) = buffers {
+            buffers.visit(ports, visitor);
+        }
         for ring in rings {
             if !visitor.saves_whole(ring) {
                 visitor.compare(&ring.len());
@@ -130,7 +135,8 @@ impl Fabric<'_, '_> {
     fn move_paths(&mut self, by: impl Fn(u32, u32) -> u32) {
         let routes = &self.routes;
         let first = |MessageKey { src, dst, .. }| routes.pairs.get(&(src, dst)).map_or(0, |pair| pair.path);
-        for packet in self.rings.iter_mut().flatten() {
+        let waiting = self.buffers.iter_mut().flat_map(|buffers| buffers.packets());
+        for packet in self.rings.iter_mut().flatten().chain(waiting) {
             packet.path = by(packet.path, first(packet.message));
         }
         for &place in self.stream_places.values() {
@@ -143,6 +149,9 @@ impl Fabric<'_, '_> {
     fn set_queues(&mut self) {
         (self.arrivals, self.deadlines) = (NodeQueue::default(), NodeQueue::default());
         self.occupied.fill(0);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.set_wakes(&self.nodes, self.injections.len());
+        }
         for node in 0..self.nodes.len() as u32 {
             let entry = &mut self.nodes[node as usize];
             entry.next = IDLE;
@@ -157,6 +166,9 @@ impl Fabric<'_, '_> {
             if node < self.hosts {
                 self.set_deadline(node);
             } else {
+                if let Some(buffers) = &mut self.buffers {
+                    next = next.min(buffers.next_wake(node));
+                }
                 self.arrivals.set(&mut self.nodes, node, next);
             }
         }

@@ -19,6 +19,7 @@ pub(crate) struct OutputTable {
     /// Target of each host.
     targets: Box<[Target]>,
     target_count: usize,
+    longest_way: u32,
     /// Number of the set of outputs among those of the node, by node and target.
     sets: Box<[u16]>,
     /// First set of each node.
@@ -36,16 +37,13 @@ struct Target {
 }
 
 impl OutputTable {
-    /// Makes the table, if `routing` needs one. `places` has the place of each node among `nodes`.
+    /// Makes the table that `routing` needs. `places` has the place of each node among `nodes`.
     pub(super) fn new(
         graph: &NetworkGraph,
         routing: PacketRouting,
         places: &[u32],
         nodes: &[NodeEntry],
-    ) -> Result<Option<Self>, PacketError> {
-        if routing == PacketRouting::Minimal {
-            return Ok(None);
-        }
+    ) -> Result<Self, PacketError> {
         let hosts = graph.hosts();
         let is_host = |node: NodeId| node.index() < hosts as usize;
         // Between switches hosts do not forward.
@@ -74,14 +72,18 @@ impl OutputTable {
         let targets: Box<[_]> = (0..hosts).map(target).collect();
         let target_count = target_nodes.len();
         let entries = nodes.len() as u64 * target_count as u64;
-        let routing = || serde_name(routing);
+        let routing = || routing.name().to_owned();
         if entries > MAX_ENTRIES {
             return Err(PacketError::LargeTable { routing: routing(), entries, most: MAX_ENTRIES });
         }
         let mut known: Vec<FxHashMap<Vec<u32>, u16>> = vec![FxHashMap::default(); nodes.len()];
-        let mut sets = vec![0_u16; entries as usize];
+        let (mut sets, mut longest_way) = (vec![0_u16; entries as usize], 0);
         for (target, &node) in target_nodes.iter().enumerate() {
             let distances = distances_to(graph, node, |node| forwards || !is_host(node));
+            // The link to a host with one cable comes after its switch.
+            let last = if is_host(node) { 0 } else { 1 };
+            let of_hosts = distances[..hosts as usize].iter().flatten().map(|distance| distance + last);
+            longest_way = of_hosts.fold(longest_way, u32::max);
             for (place, NodeEntry { node, first_port, .. }) in nodes.iter().enumerate() {
                 let outputs = (*first_port..).zip(graph.outputs(*node)).filter(|(_, output)| {
                     let to = graph.channel(**output).to;
@@ -107,7 +109,12 @@ impl OutputTable {
         }
         let [first_sets, ports] = [first_sets, ports].map(Vec::into_boxed_slice);
         let (sets, set_ports) = (sets.into(), set_ports.into());
-        Ok(Some(Self { targets, target_count, sets, first_sets, set_ports, ports }))
+        Ok(Self { targets, target_count, longest_way, sets, first_sets, set_ports, ports })
+    }
+
+    /// Returns the number of links of the longest of the shortest ways.
+    pub(super) fn longest_way(&self) -> u32 {
+        self.longest_way
     }
 
     /// Returns the output ports of a node on shortest ways to a host; none if there is no way.
@@ -142,15 +149,4 @@ fn distances_to(graph: &NetworkGraph, to: NodeId, forwards: impl Fn(NodeId) -> b
         }
     }
     distances
-}
-
-/// Returns the name of a routing in configurations.
-fn serde_name(routing: PacketRouting) -> String {
-    let name = match routing {
-        PacketRouting::Minimal => "minimal",
-        PacketRouting::Ecmp => "ecmp",
-        PacketRouting::Spray => "spray",
-        PacketRouting::Adaptive => "adaptive",
-    };
-    name.to_owned()
 }

@@ -14,7 +14,7 @@ fn nanos(picos: u64) -> f64 {
 fn both_limits(packet_bytes: u32) -> [PacketParameters; 2] {
     [InFlight::Unlimited, InFlight::Loop].map(|in_flight| PacketParameters {
         packet_bytes,
-        in_flight,
+        in_flight: Some(in_flight),
         ..PacketParameters::default()
     })
 }

@@ -13,7 +13,7 @@ fn parameters(routing: PacketRouting) -> PacketParameters {
         packet_bytes: 4086,
         header_bytes: 64,
         routing,
-        in_flight: InFlight::Unlimited,
+        in_flight: Some(InFlight::Unlimited),
         ..PacketParameters::default()
     }
 }

@@ -1,7 +1,7 @@
 //! What cannot be simulated is refused by name.
 
 use netmodel::{GraphError, Platform, RoutingRule};
-use packets::{PacketError, PacketMachine, PacketParameters, PacketRouting};
+use packets::{PacketError, PacketMachine, PacketParameters, PacketRouting, Queues};
 
 use crate::networks::network;
 
@@ -40,4 +40,40 @@ fn parameters_make_sense_on_the_platform() {
     assert_eq!(refusal(&flat, &long), PacketError::LongPackets { found: 4096 + u64::from(u32::MAX) });
     let spray = PacketParameters { routing: PacketRouting::Spray, ..PacketParameters::default() };
     assert_eq!(refusal(&flat, &spray), PacketError::NoChoice { routing: "spray".to_owned() });
+}
+
+#[test]
+fn credits_need_room_and_channels() {
+    let torus = network("kind = 'torus', dims = [5, 4]", 1.0, 100.0);
+    let credits =
+        PacketParameters { queues: Queues::Credits, header_bytes: 4, ..PacketParameters::default() };
+    let small = PacketParameters { buffer_bytes: 4099, ..credits.clone() };
+    assert_eq!(refusal(&torus, &small), PacketError::SmallBuffers { found: 4099, packet: 4100 });
+    let one = PacketParameters { virtual_channels: Some(1), ..credits.clone() };
+    let routing = || "minimal".to_owned();
+    assert_eq!(refusal(&torus, &one), PacketError::FewChannels { routing: routing(), needed: 2, found: 1 });
+    let many = PacketParameters { virtual_channels: Some(65), ..credits };
+    assert_eq!(refusal(&torus, &many), PacketError::ManyChannels { routing: routing(), found: 65, most: 64 });
+}
+
+#[test]
+fn routings_of_dragonflies_need_groups_and_credits() {
+    let of = |routing, queues| PacketParameters { routing, queues, ..PacketParameters::default() };
+    let flat = network("kind = 'cluster', hosts = 3", 1.0, 100.0);
+    let valiant = of(PacketRouting::Valiant, Queues::Fifo);
+    assert_eq!(refusal(&flat, &valiant), PacketError::NoGroups { routing: "valiant".to_owned() });
+    let shape =
+        "kind = 'dragonfly', groups = 3, blue = 1, chassis = 1, black = 1, blades = 2, green = 1, nodes = 1";
+    let dragonfly = network(shape, 1.0, 100.0);
+    for (routing, name) in
+        [(PacketRouting::UgalL, "ugal-l"), (PacketRouting::UgalG, "ugal-g"), (PacketRouting::Par, "par")]
+    {
+        let refused = refusal(&dragonfly, &of(routing, Queues::Fifo));
+        assert_eq!(refused, PacketError::BlindRouting { routing: name.to_owned() });
+    }
+    // The routers of the first group are in two regions.
+    let homes = ([0, 1, 0, 0, 0, 0], 2);
+    let parameters = of(PacketRouting::UgalG, Queues::Credits);
+    let refused = PacketMachine::new(&dragonfly, &parameters, (&homes.0, homes.1)).unwrap_err();
+    assert_eq!(refused, PacketError::DividedGroup { group: 0 });
 }

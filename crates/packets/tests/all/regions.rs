@@ -1,26 +1,46 @@
 //! The same bits in any division into regions.
 
-use packets::{InFlight, PacketParameters, PacketRouting, Switching};
+use packets::{Arbitration, Crossbar, InFlight, PacketParameters, PacketRouting, Queues, Switching};
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use crate::driver::{Sent, run, run_in};
 use crate::networks::{fat_tree, network};
 
 const ROUTINGS: [PacketRouting; 4] =
     [PacketRouting::Minimal, PacketRouting::Ecmp, PacketRouting::Spray, PacketRouting::Adaptive];
+const OF_DRAGONFLIES: [PacketRouting; 7] = [
+    PacketRouting::Minimal,
+    PacketRouting::Spray,
+    PacketRouting::Adaptive,
+    PacketRouting::Valiant,
+    PacketRouting::UgalL,
+    PacketRouting::UgalG,
+    PacketRouting::Par,
+];
+
+const ADAPTIVE: [PacketRouting; 3] = [PacketRouting::UgalL, PacketRouting::UgalG, PacketRouting::Par];
+const DRAGONFLY: &str =
+    "kind = 'dragonfly', groups = 3, blue = 1, chassis = 2, black = 1, blades = 3, green = 1, nodes = 1";
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(80))]
 
     /// Any messages, parameters and regions: all arrivals of packets are those of one region.
     #[test]
     fn packets_arrive_at_the_same_instants_in_any_regions(
-        (topology, hosts) in prop_oneof![
-            Just((fat_tree(4), 16_u32)),
-            Just(("kind = 'torus', dims = [4, 3]".to_owned(), 12)),
-            Just(("kind = 'dragonfly', groups = 3, blue = 1, chassis = 2, black = 1, blades = 3, green = 1, nodes = 1".to_owned(), 18)),
+        ((topology, hosts), routing) in prop_oneof![
+            (Just((fat_tree(4), 16_u32)), select(ROUTINGS.to_vec())),
+            (Just(("kind = 'torus', dims = [4, 3]".to_owned(), 12)), select(ROUTINGS.to_vec())),
+            (Just((DRAGONFLY.to_owned(), 18)), select(OF_DRAGONFLIES.to_vec())),
         ],
-        routing in proptest::sample::select(ROUTINGS.to_vec()),
+        queues in prop_oneof![
+            Just((Queues::Fifo, Arbitration::RoundRobin)),
+            Just((Queues::Credits, Arbitration::RoundRobin)),
+            Just((Queues::Credits, Arbitration::Age)),
+        ],
+        buffer_packets in 1..8_u32,
+        crossbar in select(vec![Crossbar::Ideal, Crossbar::Serial]),
         is_cut_through in any::<bool>(),
         is_limited in any::<bool>(),
         header_bytes in 0..100_u32,
@@ -34,15 +54,24 @@ proptest! {
             (at / 10 * 10_000, src, (src + 1 + dst % (hosts - 1)) % hosts, bytes)
         }).collect();
         let parameters = PacketParameters {
+            // Adaptive routings of dragonflies need credits.
+            queues: if ADAPTIVE.contains(&routing) { Queues::Credits } else { queues.0 },
+            arbitration: queues.1,
+            crossbar,
+            buffer_bytes: buffer_packets * (1000 + header_bytes),
             packet_bytes: 1000,
             header_bytes,
             routing,
             switching: if is_cut_through { Switching::CutThrough } else { Switching::StoreAndForward },
-            in_flight: if is_limited { InFlight::Loop } else { InFlight::Unlimited },
+            in_flight: Some(if is_limited { InFlight::Loop } else { InFlight::Unlimited }),
             ..PacketParameters::default()
         };
-        // All regions up to the last one that has a host.
         let mut homes = homes[..hosts as usize].to_vec();
+        if routing == PacketRouting::UgalG {
+            // Groups are whole: that of a host is the home of the first one.
+            homes = (0..hosts).map(|host| homes[(host / 6 * 6) as usize]).collect();
+        }
+        // All regions up to the last one that has a host.
         let mut known: Vec<u32> = homes.clone();
         known.sort_unstable();
         known.dedup();

@@ -9,7 +9,7 @@ fn parameters(routing: PacketRouting, seed: u64) -> PacketParameters {
     PacketParameters {
         packet_bytes: 1000,
         routing,
-        in_flight: InFlight::Unlimited,
+        in_flight: Some(InFlight::Unlimited),
         seed,
         ..PacketParameters::default()
     }

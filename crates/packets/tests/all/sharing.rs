@@ -12,7 +12,11 @@ use crate::networks::{fat_tree, network};
 const PACKET: u64 = 1000;
 
 fn parameters(in_flight: InFlight) -> PacketParameters {
-    PacketParameters { packet_bytes: PACKET as u32, in_flight, ..PacketParameters::default() }
+    PacketParameters {
+        packet_bytes: PACKET as u32,
+        in_flight: Some(in_flight),
+        ..PacketParameters::default()
+    }
 }
 
 /// Returns the bytes that messages send over each link of their routes.

@@ -1,7 +1,7 @@
 //! Checkpoints, and iterations that happen again.
 
 use netmodel::NetworkModel;
-use packets::{InFlight, PacketMachine, PacketParameters, PacketRegion, PacketRouting};
+use packets::{Arbitration, InFlight, PacketMachine, PacketParameters, PacketRegion, PacketRouting, Queues};
 use pdes_core::{Observation, SimDuration, SimTime, load_state, save_state};
 
 use crate::driver::{Ended, Sent, machine, message, step};
@@ -9,16 +9,37 @@ use crate::networks::{fat_tree, network};
 
 type Region<'m, 'p> = PacketRegion<'m, 'p, u32>;
 
-/// Runs a test with each routing, with and without the limit of the loop.
+const DRAGONFLY: &str =
+    "kind = 'dragonfly', groups = 4, blue = 1, chassis = 1, black = 1, blades = 4, green = 1, nodes = 1";
+
+/// Runs a test with all queues and routings, with and without the limit of the loop, on 16 hosts.
 fn with_all_machines(test: impl Fn(&PacketMachine<'_>, &str)) {
-    let platform = network(&fat_tree(4), 12.5, 500.0);
-    for routing in
-        [PacketRouting::Minimal, PacketRouting::Ecmp, PacketRouting::Spray, PacketRouting::Adaptive]
-    {
-        for in_flight in [InFlight::Unlimited, InFlight::Loop] {
-            let parameters =
-                PacketParameters { packet_bytes: 1000, routing, in_flight, ..PacketParameters::default() };
-            test(&machine(&platform, &parameters), &format!("{routing:?} {in_flight:?}"));
+    use PacketRouting::{Adaptive, Ecmp, Minimal, Par, Spray, UgalG, UgalL, Valiant};
+    let tree = network(&fat_tree(4), 12.5, 500.0);
+    let dragonfly = network(DRAGONFLY, 12.5, 500.0);
+    let fifo = (Queues::Fifo, Arbitration::RoundRobin);
+    let credits =
+        [Arbitration::RoundRobin, Arbitration::Age].map(|arbitration| (Queues::Credits, arbitration));
+    let on_tree = [Minimal, Ecmp, Spray, Adaptive].map(|routing| (&tree, routing));
+    let on_dragonfly = [Valiant, UgalL, UgalG, Par].map(|routing| (&dragonfly, routing));
+    for (platform, routing) in on_tree.into_iter().chain(on_dragonfly) {
+        let all =
+            credits.iter().chain([&fifo].into_iter().filter(|_| !matches!(routing, UgalL | UgalG | Par)));
+        for &(queues, arbitration) in all {
+            for in_flight in [InFlight::Unlimited, InFlight::Loop] {
+                let parameters = PacketParameters {
+                    queues,
+                    arbitration,
+                    // Four packets, so that packets wait for credits.
+                    buffer_bytes: 4000,
+                    packet_bytes: 1000,
+                    routing,
+                    in_flight: Some(in_flight),
+                    ..PacketParameters::default()
+                };
+                let case = format!("{queues:?} {arbitration:?} {routing:?} {in_flight:?}");
+                test(&machine(platform, &parameters), &case);
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use pdes_core::Bytes;
 
 use super::npb_lu::Class;
+use super::traffic::TrafficPattern;
 
 /// The parameters of a generator are illegal, or a program cannot be generated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -125,6 +126,23 @@ pub enum GenerateError {
         actions: u64,
         /// The largest number of actions that may be unrolled.
         most: u64,
+    },
+    /// A share is not between 0 and 1.
+    #[error("{parameter} is {value}, expected a number from 0 to 1")]
+    Share {
+        /// The name of the parameter.
+        parameter: &'static str,
+        /// The value found.
+        value: f64,
+    },
+    /// The name is not that of a pattern of traffic.
+    #[error(
+        "pattern {found:?} is unknown, expected one of {}",
+        TrafficPattern::ALL.map(|pattern| pattern.to_string()).join(", ")
+    )]
+    Pattern {
+        /// The name found.
+        found: String,
     },
     /// The letter is not that of a class.
     #[error("class {found:?} is unknown, expected one of S W A B C D E F")]

@@ -14,7 +14,8 @@ use trace_tools::generate::{
     AllreduceLoop, AllreduceLoopParameters, AlltoallFft, AlltoallFftParameters, CheckpointRestart,
     CheckpointRestartParameters, Class, FilePattern, GenerateError, Generator, Halo3d, Halo3dParameters, Ior,
     IorParameters, Jitter, JitterScope, MasterWorker, MasterWorkerParameters, Mdtest, MdtestParameters,
-    NpbLu, NpbLuParameters, RandomSparse, RandomSparseParameters, Recording, Ring, RingParameters,
+    NpbLu, NpbLuParameters, RandomSparse, RandomSparseParameters, Recording, Ring, RingParameters, Traffic,
+    TrafficParameters, TrafficPattern,
 };
 
 mod channels;
@@ -364,6 +365,56 @@ fn parameters_out_of_range_are_refused_by_name() {
     assert!(matches!(long, Err(GenerateError::TooManyToUnroll { rank: 0, most: 8_388_608, .. })), "{long:?}");
 }
 
+/// Returns the receivers of the messages that each rank sends.
+fn receivers(parameters: TrafficParameters) -> Vec<Vec<u32>> {
+    let traffic = Traffic::new(parameters).expect("the parameters are legal");
+    let of_program = |program: &Vec<Item>| {
+        let sends = flatten(program).filter_map(|op| match op {
+            Op::Isend { peer: Some(peer), .. } => Some(peer.get()),
+            _ => None,
+        });
+        sends.collect()
+    };
+    programs(&traffic).iter().map(of_program).collect()
+}
+
+#[test]
+fn traffic_has_its_patterns() {
+    let traffic =
+        |pattern| TrafficParameters { pattern, ranks: 12, messages: 20, ..TrafficParameters::default() };
+    let incast = receivers(TrafficParameters { messages: 1, ..traffic(TrafficPattern::Incast) });
+    assert_eq!(incast, std::iter::once(vec![]).chain(vec![vec![0]; 11]).collect::<Vec<_>>());
+    let outcast = receivers(TrafficParameters { messages: 1, ..traffic(TrafficPattern::Outcast) });
+    assert_eq!(outcast[0], (1..12).collect::<Vec<_>>());
+    for (rank, receivers) in receivers(traffic(TrafficPattern::Tornado)).into_iter().enumerate() {
+        assert_eq!(receivers, [(rank as u32 + 5) % 12; 20]);
+    }
+    for (rank, receivers) in receivers(traffic(TrafficPattern::Adversarial)).into_iter().enumerate() {
+        let next = (rank as u32 / 4 + 1) % 3;
+        assert!(receivers.iter().all(|receiver| receiver / 4 == next), "{rank}: {receivers:?}");
+        assert!((0..4).all(|place| receivers.contains(&(next * 4 + place))), "{rank}: {receivers:?}");
+    }
+    for receivers in receivers(traffic(TrafficPattern::Permutation)) {
+        assert!(receivers.windows(2).all(|pair| pair[0] == pair[1]), "{receivers:?}");
+    }
+    let hot = receivers(TrafficParameters { hot_share: 0.5, ..traffic(TrafficPattern::HotSpot) });
+    let to_hot = hot[1..].iter().flatten().filter(|&&receiver| receiver == 0).count();
+    // Half of 220 messages and a twelfth of the rest; the deviation is below 8.
+    assert!((95..145).contains(&to_hot), "{to_hot}");
+}
+
+#[test]
+fn bad_traffic_is_refused() {
+    let refused = |parameters| Traffic::new(parameters).unwrap_err();
+    let adversarial =
+        TrafficParameters { pattern: TrafficPattern::Adversarial, group: 5, ..TrafficParameters::default() };
+    assert_eq!(refused(adversarial), GenerateError::Indivisible { parameter: "ranks", whole: 16, part: 5 });
+    let share = TrafficParameters { hot_share: 1.5, ..TrafficParameters::default() };
+    assert_eq!(refused(share), GenerateError::Share { parameter: "hot_share", value: 1.5 });
+    let unknown: Result<TrafficPattern, _> = "outburst".parse();
+    assert_eq!(unknown, Err(GenerateError::Pattern { found: "outburst".to_owned() }));
+}
+
 #[test]
 fn jitter_changes_computation_only_and_within_its_spread() {
     let program = lu_steps(Class::S, 8, 2).rank(Rank::new(3));
@@ -408,6 +459,23 @@ proptest! {
         let sparse = RandomSparse::new(parameters).expect("the parameters are legal");
         assert_sends_match_receives(&sparse);
         assert_runs_without_buffers(&sparse);
+    }
+
+    #[test]
+    fn traffic_matches(
+        pattern in prop::sample::select(TrafficPattern::ALL.to_vec()),
+        seed: u64,
+        groups in 1_u32..8,
+        group in 1_u32..6,
+        messages in 1_u32..5,
+        hot_share in 0.0..1.0,
+    ) {
+        let ranks = (groups * group).max(3);
+        let group = if ranks == groups * group { group } else { 1 };
+        let parameters = TrafficParameters { pattern, seed, ranks, messages, group, hot_share, rounds: 2, ..TrafficParameters::default() };
+        let traffic = Traffic::new(parameters).expect("the parameters are legal");
+        assert_sends_match_receives(&traffic);
+        assert_runs_without_buffers(&traffic);
     }
 
     #[test]

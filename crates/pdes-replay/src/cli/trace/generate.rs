@@ -13,7 +13,8 @@ use trace_tools::generate::{
     AllreduceLoop, AllreduceLoopParameters, AlltoallFft, AlltoallFftParameters, CheckpointRestart,
     CheckpointRestartParameters, Class, FilePattern, Generator, Halo3d, Halo3dParameters, Ior, IorParameters,
     Jitter, JitterScope, MasterWorker, MasterWorkerParameters, Mdtest, MdtestParameters, NpbLu,
-    NpbLuParameters, RandomSparse, RandomSparseParameters, Recording, Ring, RingParameters,
+    NpbLuParameters, RandomSparse, RandomSparseParameters, Recording, Ring, RingParameters, Traffic,
+    TrafficParameters, TrafficPattern,
 };
 
 use super::super::progress;
@@ -177,6 +178,33 @@ enum Program {
         max_bytes: u64,
         /// Computation per step [flop].
         #[arg(long, value_name = "FLOPS", default_value_t = RandomSparseParameters::default().flops)]
+        flops: f64,
+    },
+    /// A pattern of traffic by which networks are judged.
+    Traffic {
+        /// incast, outcast, permutation, adversarial, tornado or hot-spot.
+        #[arg(long, value_name = "NAME", default_value_t = TrafficParameters::default().pattern)]
+        pattern: TrafficPattern,
+        /// Number of ranks.
+        #[arg(long, value_name = "N", default_value_t = TrafficParameters::default().ranks)]
+        ranks: u32,
+        /// Number of rounds.
+        #[arg(long, value_name = "N", default_value_t = TrafficParameters::default().rounds)]
+        rounds: u64,
+        /// Number of messages to each partner in a round.
+        #[arg(long, value_name = "N", default_value_t = TrafficParameters::default().messages)]
+        messages: u32,
+        /// Size of a message [B].
+        #[arg(long, value_name = "BYTES", default_value_t = TrafficParameters::default().bytes.get())]
+        bytes: u64,
+        /// Ranks of a group of the adversarial pattern.
+        #[arg(long, value_name = "N", default_value_t = TrafficParameters::default().group)]
+        group: u32,
+        /// Share of messages to the hot spot.
+        #[arg(long, value_name = "SHARE", default_value_t = TrafficParameters::default().hot_share)]
+        hot_share: f64,
+        /// Computation after each round [flop].
+        #[arg(long, value_name = "FLOPS", default_value_t = TrafficParameters::default().flops)]
         flops: f64,
     },
     /// A master that distributes tasks and receives results from any worker.
@@ -379,6 +407,12 @@ fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
             let parameters =
                 RandomSparseParameters { seed, ranks, steps, rounds, partners, min_bytes, max_bytes, flops };
             Box::new(RandomSparse::new(parameters)?)
+        }
+        Program::Traffic { pattern, ranks, rounds, messages, bytes, group, hot_share, flops } => {
+            let bytes = Bytes::new(bytes);
+            let parameters =
+                TrafficParameters { pattern, seed, ranks, rounds, messages, bytes, group, hot_share, flops };
+            Box::new(Traffic::new(parameters)?)
         }
         Program::MasterWorker { ranks, tasks, task_bytes, result_bytes, flops } => {
             let (task_bytes, result_bytes) = (Bytes::new(task_bytes), Bytes::new(result_bytes));

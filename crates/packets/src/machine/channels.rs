@@ -1,0 +1,136 @@
+//! Virtual channels of the links that a packet crosses.
+
+use netmodel::{Layout, LinkId, NetworkShape};
+
+use super::{PacketMachine, Ways};
+use crate::PacketError;
+use crate::parameters::{PacketRouting, Queues};
+
+/// Largest number of virtual channels of a link.
+pub(crate) const MAX_CHANNELS: u32 = 64;
+
+/// How packets change from one virtual channel to another, so that buffers cannot wait for each other in a circle.
+#[derive(Clone, Debug)]
+pub(crate) struct Channels {
+    /// Virtual channels of a link.
+    pub(crate) count: u32,
+    rule: ChannelRule,
+}
+
+/// Rules by which packets change channels (Dally and Seitz, "Deadlock-Free Message Routing in Multiprocessor Interconnection Networks",
+/// 1987). The link to a destination needs no channel of its own, since hosts take in what comes.
+#[derive(Clone, Debug)]
+enum ChannelRule {
+    /// Never: ways go up a tree and down.
+    Stay,
+    /// After the cable that closes a ring, until the ring is left. By link: its ring, and whether it closes it.
+    Dateline(Box<[(u32, bool)]>),
+    /// After each cable between groups. By link: whether it is one.
+    Groups(Box<[bool]>),
+    /// After each link, those from hosts that forward nothing apart.
+    Hops {
+        /// Hosts forward.
+        hosts_forward: bool,
+    },
+}
+
+impl Channels {
+    /// Those of links without virtual channels.
+    pub(super) const NONE: Self = Self { count: 1, rule: ChannelRule::Stay };
+
+    /// Finds the channels that a routing needs, or returns an error if there are too few.
+    pub(super) fn new(machine: &PacketMachine<'_>) -> Result<Self, PacketError> {
+        let parameters = &machine.parameters;
+        if parameters.queues == Queues::Fifo {
+            return Ok(Self::NONE);
+        }
+        let (needed, rule) = Self::needed(machine);
+        let count = parameters.virtual_channels.unwrap_or(needed);
+        let routing = || parameters.routing.name().to_owned();
+        if count < needed {
+            return Err(PacketError::FewChannels { routing: routing(), needed, found: count });
+        }
+        if count > MAX_CHANNELS {
+            return Err(PacketError::ManyChannels { routing: routing(), found: count, most: MAX_CHANNELS });
+        }
+        Ok(Self { count, rule })
+    }
+
+    /// Returns the number of channels that a routing needs, and the rule by which packets use them.
+    fn needed(machine: &PacketMachine<'_>) -> (u32, ChannelRule) {
+        if let Ways::Groups(_) = machine.ways {
+            // The table counts them: two cables between groups, and one change of mind in the source's group.
+            let changes = if machine.parameters.routing == PacketRouting::Par { 3 } else { 2 };
+            return (1 + changes, ChannelRule::Stay);
+        }
+        let layout = Layout::of(machine.platform);
+        let is_static = matches!(machine.ways, Ways::Routes);
+        match layout.as_ref().map(|layout| &layout.shape) {
+            Some(NetworkShape::Star { .. } | NetworkShape::FatTree { .. }) => (1, ChannelRule::Stay),
+            Some(NetworkShape::Torus { dims }) if is_static => {
+                let mut rings = vec![(0, false); machine.platform.links().len()];
+                let cables = layout.iter().filter_map(Layout::cables).flatten();
+                for (cable, ends) in (0..).zip(cables) {
+                    let ring = cable % dims.len() as u32;
+                    let closes = ends.upper < ends.lower;
+                    [ends.up, ends.down].into_iter().for_each(|link| rings[link.index()] = (ring, closes));
+                }
+                let channels = if dims.iter().all(|&size| size <= 2) { 1 } else { 2 };
+                (channels, ChannelRule::Dateline(rings.into()))
+            }
+            Some(NetworkShape::Dragonfly(shape)) if is_static => {
+                let routers = u64::from(shape.chassis * shape.blades);
+                let mut is_between = vec![false; machine.platform.links().len()];
+                let hosts = machine.homes.len() as u64;
+                for ends in layout.iter().filter_map(Layout::cables).flatten() {
+                    let group = |station: u64| station.checked_sub(hosts).map(|router| router / routers);
+                    if let (Some(lower), Some(upper)) = (group(ends.lower), group(ends.upper)) {
+                        [ends.up, ends.down]
+                            .into_iter()
+                            .for_each(|link| is_between[link.index()] = lower != upper);
+                    }
+                }
+                (if shape.groups > 1 { 2 } else { 1 }, ChannelRule::Groups(is_between.into()))
+            }
+            _ => {
+                let hosts_forward = machine.hosts_forward();
+                let links = machine.longest_way();
+                (
+                    links.saturating_sub(if hosts_forward { 0 } else { 2 }).max(1),
+                    ChannelRule::Hops { hosts_forward },
+                )
+            }
+        }
+    }
+
+    /// Appends the channels of the links of a route.
+    pub(crate) fn of_route(&self, links: &[LinkId], channels: &mut Vec<u8>) {
+        let mut channel = 0;
+        for (place, link) in links.iter().enumerate() {
+            let before = place.checked_sub(1).map(|place| links[place]);
+            channel = match (&self.rule, before) {
+                (_, None) | (ChannelRule::Stay, _) => 0,
+                (ChannelRule::Dateline(rings), Some(before)) => {
+                    let ((ring, closes), (next, _)) = (rings[before.index()], rings[link.index()]);
+                    if ring == next { channel + u8::from(closes) } else { 0 }
+                }
+                (ChannelRule::Groups(is_between), Some(before)) => {
+                    channel + u8::from(is_between[before.index()])
+                }
+                (ChannelRule::Hops { .. }, _) => self.after(place as u32 + 1) as u8,
+            };
+            channels.push(channel);
+        }
+    }
+
+    /// Returns the channel of the last of so many links, where nodes choose.
+    #[inline]
+    pub(crate) fn after(&self, links: u32) -> u32 {
+        match self.rule {
+            ChannelRule::Hops { hosts_forward } => {
+                links.saturating_sub(if hosts_forward { 1 } else { 2 }).min(self.count - 1)
+            }
+            _ => 0,
+        }
+    }
+}
