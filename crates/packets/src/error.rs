@@ -62,6 +62,44 @@ pub enum PacketError {
         /// Most entries.
         most: u64,
     },
+    /// No link has the name of a degraded one.
+    #[error(
+        "packets.degraded names the link {link:?}, which the platform does not have between two nodes: \"platform show\" with --route \
+         lists the links of a route"
+    )]
+    UnknownLink {
+        /// The name.
+        link: String,
+    },
+    /// What is left of a link's bandwidth is no share.
+    #[error(
+        "packets.degraded has {found} as the rate of the link {link:?}, expected a number from 0, failed, to 1"
+    )]
+    BadRate {
+        /// The link.
+        link: String,
+        /// The rate, as text.
+        found: String,
+    },
+    /// Routes cannot avoid a failed link.
+    #[error(
+        "the link {link:?} has failed (packets.degraded), and packets.routing = {routing:?} does not avoid it: set \"ecmp\", \"spray\" or \
+         \"adaptive\""
+    )]
+    UnavoidableLink {
+        /// The link.
+        link: String,
+        /// The routing.
+        routing: String,
+    },
+    /// Failed links leave no way.
+    #[error("without the failed links of packets.degraded there is no way from {src:?} to {dst:?}")]
+    Disconnected {
+        /// The host that sends.
+        src: String,
+        /// The host that receives, or one behind the same switch.
+        dst: String,
+    },
     /// There is no third group.
     #[error(
         "packets.routing = {routing:?} sends packets over a third group of a dragonfly, and this platform is none of three groups or more: \

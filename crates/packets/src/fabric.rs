@@ -257,10 +257,10 @@ impl Fabric<'_, '_> {
             Ways::Groups(table) => return self.route_through_groups(table, node, packet, buffers),
         };
         packet.path += 1;
-        let ports = outputs.toward(place, packet.message.dst);
-        let port = match *ports {
+        let outputs = outputs.toward(place, packet.message.dst);
+        let port = match *outputs.0 {
             [port] => port,
-            _ => self.choose(ports, node, &packet, buffers),
+            _ => self.choose(outputs, node, &packet, buffers),
         };
         (port - self.first_port, packet)
     }
@@ -313,11 +313,20 @@ impl Fabric<'_, '_> {
     }
 
     /// Chooses among several output ports.
-    fn choose(&self, ports: &[u32], node: u32, packet: &Packet, buffers: Option<&Buffers>) -> u32 {
+    fn choose(
+        &self,
+        (ports, shares): (&[u32], &[u32]),
+        node: u32,
+        packet: &Packet,
+        buffers: Option<&Buffers>,
+    ) -> u32 {
         let Self { machine, nodes, .. } = self;
         let number = if machine.parameters.routing == PacketRouting::Ecmp { 0 } else { packet.number() };
         let hash = choice(machine.parameters.seed, packet.message, number, nodes[node as usize].number);
-        let first = below(ports.len(), hash);
+        let first = match shares {
+            [] => below(ports.len(), hash),
+            _ => shares.partition_point(|&end| end < (hash >> 32) as u32),
+        };
         if machine.parameters.routing != PacketRouting::Adaptive {
             return ports[first];
         }

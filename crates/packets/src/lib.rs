@@ -50,6 +50,9 @@ pub use error::PacketError;
 pub use fabric::PacketArrival;
 pub use machine::PacketMachine;
 pub use packet::MessageKey;
-pub use parameters::{Arbitration, Crossbar, InFlight, PacketParameters, PacketRouting, Queues, Switching};
+pub use parameters::{
+    Arbitration, Crossbar, DegradedLink, InFlight, PacketParameters, PacketRouting, Queues, Switching,
+    Weights,
+};
 pub use region::{PacketMessage, PacketRegion};
 pub use statistics::PacketStatistics;

@@ -2,6 +2,7 @@
 
 mod channels;
 mod circular_wait;
+mod degraded;
 mod groups;
 mod outputs;
 mod switch_regions;
@@ -89,7 +90,7 @@ impl Ways {
     fn new(
         platform: &Platform,
         graph: &NetworkGraph,
-        parameters: &PacketParameters,
+        (parameters, rates): (&PacketParameters, &[f64]),
         (places, nodes): (&[u32], &[NodeEntry]),
     ) -> Result<Self, PacketError> {
         let routing = parameters.routing;
@@ -97,8 +98,8 @@ impl Ways {
         if routing == PacketRouting::Minimal {
             return Ok(Self::Routes);
         }
-        if !routing.leaves_shortest_ways() {
-            return OutputTable::new(graph, routing, places, nodes).map(Self::Shortest);
+        if routing.avoids_links() {
+            return OutputTable::new((platform, graph, rates), parameters, places, nodes).map(Self::Shortest);
         }
         if routing != PacketRouting::Valiant && parameters.queues == Queues::Fifo {
             return Err(PacketError::BlindRouting { routing: name() });
@@ -140,6 +141,7 @@ impl<'p> PacketMachine<'p> {
             return Err(PacketError::SmallBuffers { found, packet });
         }
         let graph = NetworkGraph::of(platform)?;
+        let rates = degraded::rates(platform, &graph, parameters)?;
         let region_of = switch_regions::assign(&graph, homes);
         let mut order: Vec<u32> = (0..graph.nodes()).collect();
         order.sort_by_key(|&node| region_of[node as usize]);
@@ -181,13 +183,13 @@ impl<'p> PacketMachine<'p> {
                 }
                 link_ports[channel.link.index()] = Some(ports.len() as u32);
                 ports.push(PortEntry {
-                    picos_per_byte: 1e12 / link.bandwidth,
+                    picos_per_byte: 1e12 / (link.bandwidth * rates[channel.link.index()]),
                     latency: latency.as_picos(),
                     input: channel_inputs[number as usize],
                 });
             }
         }
-        let ways = Ways::new(platform, &graph, parameters, (&places, &nodes))?;
+        let ways = Ways::new(platform, &graph, (parameters, &rates), (&places, &nodes))?;
         let mut input_ports = vec![0; input_nodes.len()];
         (0..)
             .zip(&ports)
@@ -294,6 +296,11 @@ impl<'p> PacketMachine<'p> {
     /// Returns the number of regions.
     pub fn regions(&self) -> u32 {
         self.first_nodes.len() as u32 - 1
+    }
+
+    /// Returns the number of virtual channels of a link.
+    pub fn virtual_channels(&self) -> u32 {
+        self.channels.count
     }
 
     /// Returns the time in which regions do not depend on each other: the least latency of a link between two, or about two

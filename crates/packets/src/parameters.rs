@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of the model `packets`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("x-page" = "packets.md"))]
 pub struct PacketParameters {
@@ -33,6 +33,10 @@ pub struct PacketParameters {
     pub in_flight: Option<InFlight>,
     /// Seed of the hashes by which packets choose their ways.
     pub seed: u64,
+    /// Links that have failed or are slow from the start.
+    pub degraded: Vec<DegradedLink>,
+    /// Shares in which `ecmp` and `spray` choose among outputs.
+    pub weights: Weights,
 }
 
 impl Default for PacketParameters {
@@ -49,8 +53,30 @@ impl Default for PacketParameters {
             routing: PacketRouting::Minimal,
             in_flight: None,
             seed: 1,
+            degraded: Vec::new(),
+            weights: Weights::Equal,
         }
     }
+}
+
+/// A link that has failed or is slow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DegradedLink {
+    /// Name of the link, or of a cable, whose directions are two links.
+    pub link: String,
+    /// Share of its bandwidth that is left, from 0, failed, to 1.
+    pub rate: f64,
+}
+
+/// Shares in which packets choose among outputs on shortest ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weights {
+    /// All outputs alike, as switches do that do not know what lies beyond.
+    Equal,
+    /// By what each output can carry toward the destination, through all links on shortest ways.
+    Capacity,
 }
 
 /// Queues of switches.
@@ -131,8 +157,20 @@ pub enum PacketRouting {
 }
 
 impl PacketRouting {
+    /// All routings.
+    pub const ALL: [Self; 8] = [
+        Self::Minimal,
+        Self::Ecmp,
+        Self::Spray,
+        Self::Adaptive,
+        Self::Valiant,
+        Self::UgalL,
+        Self::UgalG,
+        Self::Par,
+    ];
+
     /// Returns the name in configurations.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Minimal => "minimal",
             Self::Ecmp => "ecmp",
@@ -145,9 +183,9 @@ impl PacketRouting {
         }
     }
 
-    /// Returns whether packets may go over a third group of a dragonfly.
-    pub(crate) fn leaves_shortest_ways(self) -> bool {
-        matches!(self, Self::Valiant | Self::UgalL | Self::UgalG | Self::Par)
+    /// Returns whether packets take any shortest ways, which avoid links that have failed.
+    pub(crate) fn avoids_links(self) -> bool {
+        matches!(self, Self::Ecmp | Self::Spray | Self::Adaptive)
     }
 
     /// Returns whether packets of a message arrive in their order.

@@ -65,7 +65,9 @@ impl Channels {
         }
         let layout = Layout::of(machine.platform);
         let is_static = matches!(machine.ways, Ways::Routes);
-        match layout.as_ref().map(|layout| &layout.shape) {
+        // Around a failed link ways may go down and up again.
+        let has_failed = machine.parameters.degraded.iter().any(|degraded| degraded.rate == 0.0);
+        match layout.as_ref().map(|layout| &layout.shape).filter(|_| !has_failed) {
             Some(NetworkShape::Star { .. } | NetworkShape::FatTree { .. }) => (1, ChannelRule::Stay),
             Some(NetworkShape::Torus { dims }) if is_static => {
                 let mut rings = vec![(0, false); machine.platform.links().len()];

@@ -97,7 +97,7 @@ impl PacketMachine<'_> {
         match &self.ways {
             Ways::Routes => Vec::new(),
             Ways::Shortest(outputs) => {
-                outputs.toward(node, dst).iter().map(|&port| (port, path + 1)).collect()
+                outputs.toward(node, dst).0.iter().map(|&port| (port, path + 1)).collect()
             }
             Ways::Groups(table) => {
                 let way = GroupWay(path);

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use netmodel::{HostId, NetworkGraph, NodeId};
+use netmodel::{HostId, NetworkGraph, NodeId, Platform};
 use rustc_hash::FxHashMap;
 
 use super::NodeEntry;
-use crate::PacketError;
-use crate::parameters::PacketRouting;
+use crate::parameters::Weights;
+use crate::{PacketError, PacketParameters};
 
 /// Largest number of entries of a table: half a gigabyte.
 const MAX_ENTRIES: u64 = 1 << 28;
@@ -26,6 +26,8 @@ pub(crate) struct OutputTable {
     first_sets: Box<[u32]>,
     set_ports: Box<[Range<u32>]>,
     ports: Box<[u32]>,
+    /// Upper ends of the shares of the ports of a set in the range of hashes, by port; none if all are alike.
+    shares: Box<[u32]>,
 }
 
 /// Where the shortest ways to a host lead.
@@ -37,10 +39,11 @@ struct Target {
 }
 
 impl OutputTable {
-    /// Makes the table that `routing` needs. `places` has the place of each node among `nodes`.
+    /// Makes the table of ways that avoid failed links. `rates` has what is left of the bandwidth of each link, `places` the place of each
+    /// node among `nodes`.
     pub(super) fn new(
-        graph: &NetworkGraph,
-        routing: PacketRouting,
+        (platform, graph, rates): (&Platform, &NetworkGraph, &[f64]),
+        PacketParameters { routing, weights, .. }: &PacketParameters,
         places: &[u32],
         nodes: &[NodeEntry],
     ) -> Result<Self, PacketError> {
@@ -48,6 +51,11 @@ impl OutputTable {
         let is_host = |node: NodeId| node.index() < hosts as usize;
         // Between switches hosts do not forward.
         let forwards = graph.channels().iter().any(|channel| is_host(channel.from) && is_host(channel.to));
+        let rate = |channel: u32| {
+            let link = graph.channel(channel).link;
+            platform.link(link).bandwidth * rates[link.index()]
+        };
+        let is_up = |channel: u32| rate(channel) > 0.0;
         let mut numbers: FxHashMap<NodeId, u32> = FxHashMap::default();
         let mut target_nodes = Vec::new();
         let mut number = |node| {
@@ -59,7 +67,7 @@ impl OutputTable {
         let target = |host: u32| {
             let node = NodeId::from(HostId::new(host));
             match *graph.inputs(node) {
-                [channel] if !forwards && !is_host(graph.channel(channel).from) => {
+                [channel] if !forwards && !is_host(graph.channel(channel).from) && is_up(channel) => {
                     let switch = graph.channel(channel).from;
                     let output = graph.outputs(switch).iter().position(|&output| output == channel);
                     let place = places[switch.index()];
@@ -76,40 +84,61 @@ impl OutputTable {
         if entries > MAX_ENTRIES {
             return Err(PacketError::LargeTable { routing: routing(), entries, most: MAX_ENTRIES });
         }
-        let mut known: Vec<FxHashMap<Vec<u32>, u16>> = vec![FxHashMap::default(); nodes.len()];
+        let mut known: Vec<FxHashMap<(Vec<u32>, Vec<u32>), u16>> = vec![FxHashMap::default(); nodes.len()];
         let (mut sets, mut longest_way) = (vec![0_u16; entries as usize], 0);
         for (target, &node) in target_nodes.iter().enumerate() {
-            let distances = distances_to(graph, node, |node| forwards || !is_host(node));
+            let distances = distances_to(graph, node, |node| forwards || !is_host(node), is_up);
+            if let Some(src) = distances[..hosts as usize].iter().position(Option::is_none) {
+                let name = |host: usize| platform.host(HostId::new(host as u32)).name.clone();
+                let dst = targets.iter().position(|known| known.number == target as u32).unwrap_or(src);
+                return Err(PacketError::Disconnected { src: name(src), dst: name(dst) });
+            }
             // The link to a host with one cable comes after its switch.
             let last = if is_host(node) { 0 } else { 1 };
             let of_hosts = distances[..hosts as usize].iter().flatten().map(|distance| distance + last);
             longest_way = of_hosts.fold(longest_way, u32::max);
-            for (place, NodeEntry { node, first_port, .. }) in nodes.iter().enumerate() {
-                let outputs = (*first_port..).zip(graph.outputs(*node)).filter(|(_, output)| {
-                    let to = graph.channel(**output).to;
-                    distances[to.index()].is_some_and(|left| distances[node.index()] == Some(left + 1))
+            let mut order: Vec<usize> = (0..nodes.len()).collect();
+            order.sort_by_key(|&place| distances[nodes[place].node.index()]);
+            // What nodes can send toward the target.
+            let mut capacities = vec![f64::INFINITY; graph.nodes() as usize];
+            for place in order {
+                let NodeEntry { node, first_port, .. } = nodes[place];
+                let outputs = (first_port..).zip(graph.outputs(node)).filter(|&(_, &output)| {
+                    let to = graph.channel(output).to;
+                    let is_nearer = |left| distances[node.index()] == Some(left + 1);
+                    is_up(output) && distances[to.index()].is_some_and(is_nearer)
                 });
-                let outputs: Vec<u32> = outputs.map(|(port, _)| port).collect();
+                let (outputs, rates): (Vec<u32>, Vec<f64>) = outputs
+                    .map(|(port, &output)| {
+                        (port, rate(output).min(capacities[graph.channel(output).to.index()]))
+                    })
+                    .unzip();
+                if !outputs.is_empty() {
+                    capacities[node.index()] = rates.iter().sum();
+                }
+                let shares = if *weights == Weights::Capacity { shares(&rates) } else { Vec::new() };
                 let next = known[place].len() as u16;
-                sets[place * target_count + target] = *known[place].entry(outputs).or_insert(next);
+                sets[place * target_count + target] = *known[place].entry((outputs, shares)).or_insert(next);
             }
         }
-        let (mut first_sets, mut set_ports, mut ports) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut first_sets, mut set_ports, mut ports, mut shares) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for known in known {
             first_sets.push(set_ports.len() as u32);
             let mut known: Vec<_> = known.into_iter().collect();
             known.sort_unstable_by_key(|(_, number)| *number);
-            for (outputs, _) in known {
+            for ((outputs, of_outputs), _) in known {
                 set_ports.push(ports.len() as u32..(ports.len() + outputs.len()) as u32);
                 ports.extend(outputs);
+                shares.extend(of_outputs);
             }
         }
-        if set_ports.iter().all(|set| set.len() <= 1) {
+        if set_ports.iter().all(|set| set.len() <= 1) && rates.iter().all(|&rate| rate > 0.0) {
             return Err(PacketError::NoChoice { routing: routing() });
         }
-        let [first_sets, ports] = [first_sets, ports].map(Vec::into_boxed_slice);
+        let [first_sets, ports, shares] = [first_sets, ports, shares].map(Vec::into_boxed_slice);
         let (sets, set_ports) = (sets.into(), set_ports.into());
-        Ok(Self { targets, target_count, longest_way, sets, first_sets, set_ports, ports })
+        Ok(Self { targets, target_count, longest_way, sets, first_sets, set_ports, ports, shares })
     }
 
     /// Returns the number of links of the longest of the shortest ways.
@@ -117,28 +146,48 @@ impl OutputTable {
         self.longest_way
     }
 
-    /// Returns the output ports of a node on shortest ways to a host; none if there is no way.
+    /// Returns the output ports of a node on shortest ways to a host, and the upper ends of their shares in the range of hashes, unless
+    /// they are alike; no ports if there is no way.
     #[inline]
-    pub(crate) fn toward(&self, node: u32, dst: HostId) -> &[u32] {
+    pub(crate) fn toward(&self, node: u32, dst: HostId) -> (&[u32], &[u32]) {
         let Target { number, delivery } = &self.targets[dst.index()];
         if let Some((switch, port)) = delivery
             && *switch == node
         {
-            return std::slice::from_ref(port);
+            return (std::slice::from_ref(port), &[]);
         }
         let set = self.sets[node as usize * self.target_count + *number as usize];
         let set = &self.set_ports[self.first_sets[node as usize] as usize + usize::from(set)];
-        &self.ports[set.start as usize..set.end as usize]
+        let set = set.start as usize..set.end as usize;
+        (&self.ports[set.clone()], self.shares.get(set).unwrap_or_default())
     }
 }
 
-/// Returns the number of links from each node to another one, through nodes that forward.
-fn distances_to(graph: &NetworkGraph, to: NodeId, forwards: impl Fn(NodeId) -> bool) -> Vec<Option<u32>> {
+/// Returns the upper ends of shares in the range of 32 bits.
+fn shares(rates: &[f64]) -> Vec<u32> {
+    let (all, range) = (rates.iter().sum::<f64>(), f64::from(u32::MAX));
+    let mut sum = 0.0;
+    let mut upper = |rate| {
+        sum += rate;
+        (sum / all * range) as u32
+    };
+    let mut shares: Vec<u32> = rates.iter().map(|&rate| upper(rate)).collect();
+    shares.last_mut().into_iter().for_each(|last| *last = u32::MAX);
+    shares
+}
+
+/// Returns the number of links from each node to another one, through nodes that forward and channels that are up.
+fn distances_to(
+    graph: &NetworkGraph,
+    to: NodeId,
+    forwards: impl Fn(NodeId) -> bool,
+    is_up: impl Fn(u32) -> bool,
+) -> Vec<Option<u32>> {
     let mut distances = vec![None; graph.nodes() as usize];
     distances[to.index()] = Some(0);
     let mut queue = VecDeque::from([(to, 0)]);
     while let Some((node, distance)) = queue.pop_front() {
-        for &channel in graph.inputs(node) {
+        for &channel in graph.inputs(node).iter().filter(|&&channel| is_up(channel)) {
             let from = graph.channel(channel).from;
             if distances[from.index()].is_none() {
                 distances[from.index()] = Some(distance + 1);

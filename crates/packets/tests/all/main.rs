@@ -2,6 +2,7 @@
 
 mod closed_forms;
 mod credits;
+mod degraded;
 mod driver;
 mod htsim;
 mod networks;

@@ -1,0 +1,40 @@
+//! Links that have failed or are slow.
+
+use netmodel::{LinkId, NetworkGraph, Platform};
+
+use crate::parameters::DegradedLink;
+use crate::{PacketError, PacketParameters};
+
+/// Returns what is left of the bandwidth of each link, from 0 to 1.
+pub(super) fn rates(
+    platform: &Platform,
+    graph: &NetworkGraph,
+    parameters: &PacketParameters,
+) -> Result<Vec<f64>, PacketError> {
+    let mut rates = vec![1.0; platform.links().len()];
+    for DegradedLink { link, rate } in &parameters.degraded {
+        if !(0.0..=1.0).contains(rate) {
+            return Err(PacketError::BadRate { link: link.clone(), found: rate.to_string() });
+        }
+        let is_named = |name: &str| {
+            name.strip_prefix(link.as_str()).is_some_and(|end| matches!(end, "" | "_UP" | "_DOWN"))
+        };
+        let named: Vec<LinkId> = graph
+            .channels()
+            .iter()
+            .map(|channel| channel.link)
+            .filter(|&id| is_named(&platform.link(id).name))
+            .collect();
+        if named.is_empty() {
+            return Err(PacketError::UnknownLink { link: link.clone() });
+        }
+        named.into_iter().for_each(|id| rates[id.index()] = *rate);
+    }
+    if !parameters.routing.avoids_links()
+        && let Some(failed) = rates.iter().position(|&rate| rate == 0.0)
+    {
+        let link = platform.link(LinkId::new(failed as u32)).name.clone();
+        return Err(PacketError::UnavoidableLink { link, routing: parameters.routing.name().to_owned() });
+    }
+    Ok(rates)
+}
