@@ -58,7 +58,7 @@ fn the_whole_of_lu_class_e_is_an_archive_of_megabytes() {
 
 #[test]
 fn generated_programs_replay() {
-    let programs: [&[&str]; 6] = [
+    let programs: [&[&str]; 7] = [
         &["npb-lu", "--class=S", "--ranks=4", "--steps=2"],
         &["halo3d", "--cells=32,32,32", "--processes=3,2,2", "--iterations=3", "--periodic"],
         &["alltoall-fft", "--ranks=8", "--grid=32,32,32", "--steps=2"],

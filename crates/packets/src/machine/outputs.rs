@@ -38,6 +38,9 @@ struct Target {
     delivery: Option<(u32, u32)>,
 }
 
+/// Numbers of sets of outputs, with the shares of each.
+type KnownSets = FxHashMap<(Vec<u32>, Vec<u32>), u16>;
+
 impl OutputTable {
     /// Makes the table of ways that avoid failed links. `rates` has what is left of the bandwidth of each link, `places` the place of each
     /// node among `nodes`.
@@ -84,7 +87,7 @@ impl OutputTable {
         if entries > MAX_ENTRIES {
             return Err(PacketError::LargeTable { routing: routing(), entries, most: MAX_ENTRIES });
         }
-        let mut known: Vec<FxHashMap<(Vec<u32>, Vec<u32>), u16>> = vec![FxHashMap::default(); nodes.len()];
+        let mut known = vec![KnownSets::default(); nodes.len()];
         let (mut sets, mut longest_way) = (vec![0_u16; entries as usize], 0);
         for (target, &node) in target_nodes.iter().enumerate() {
             let distances = distances_to(graph, node, |node| forwards || !is_host(node), is_up);
