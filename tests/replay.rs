@@ -48,6 +48,8 @@ mod goal;
 mod goodput;
 #[path = "replay/ideal_machines.rs"]
 mod ideal_machines;
+#[path = "replay/jobs.rs"]
+mod jobs;
 #[path = "replay/links.rs"]
 mod links;
 #[path = "replay/manual.rs"]

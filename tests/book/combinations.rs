@@ -18,7 +18,7 @@ const FEATURES: [(Feature, &str, &str); 21] = [
     (Feature::LinkLoads, "link loads", "links.md"),
     (Feature::HostLoads, "energy", "energy.md"),
     (Feature::Noise, "noise", "noise.md"),
-    (Feature::Changes, "changes of resources (in code)", "model.md#resources-that-change"),
+    (Feature::Changes, "changes of resources", "jobs.md#profiles"),
     (Feature::CriticalPath, "critical path", "critical-path.md"),
     (Feature::Timeline, "timeline", "timelines.md"),
     (Feature::Profile, "profile", "parallel.md#profile"),
@@ -31,7 +31,7 @@ const FEATURES: [(Feature, &str, &str); 21] = [
     (Feature::FileSystems, "file systems", "storage.md"),
     (Feature::RemoteFiles, "devices of other hosts", "storage.md#what-it-works-with"),
     (Feature::SharedPointers, "shared pointers", "storage.md#calls"),
-    (Feature::Programs, "several programs (in code)", "architecture.md"),
+    (Feature::Programs, "several programs", "jobs.md"),
 ];
 
 /// A model and its parameters: a column of the table.

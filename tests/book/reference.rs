@@ -20,8 +20,9 @@ fn the_configuration_is_that_of_the_program() {
     let page = Page("configuration.md");
     let mut text = String::new();
     for (name, section) in schema["properties"].as_object().unwrap() {
-        writeln!(text, "\n### `[{name}]`\n\n{}{}\n", sentence(section), page.link(section)).unwrap();
-        page.table(section, &format!("{name}."), &mut text);
+        let (heading, keys) = heading(name, section);
+        writeln!(text, "\n### `{heading}`\n\n{}{}\n", sentence(section), page.link(section)).unwrap();
+        page.table(keys, &format!("{name}."), &mut text);
     }
     page.check(&text);
 }
@@ -32,11 +33,7 @@ fn the_fields_of_platforms_are_those_of_the_program() {
     let page = Page("platforms.md");
     let mut text = String::new();
     for (name, field) in schema["properties"].as_object().unwrap() {
-        let (heading, fields) = if field["items"].is_object() {
-            (format!("[[{name}]]"), &field["items"])
-        } else {
-            (format!("[{name}]"), field)
-        };
+        let (heading, fields) = heading(name, field);
         writeln!(text, "\n### `{heading}`\n\n{}\n", sentence(field)).unwrap();
         page.table(fields, "", &mut text);
     }
@@ -94,6 +91,14 @@ fn scope_name(scope: Scope) -> (Scope, &'static str) {
         Scope::Run => "the run",
     };
     (scope, name)
+}
+
+/// Returns the heading of a section in TOML, and the schema of its keys, of which a list has several.
+fn heading<'s>(name: &str, section: &'s Value) -> (String, &'s Value) {
+    match section["items"].is_object() {
+        true => (format!("[[{name}]]"), &section["items"]),
+        false => (format!("[{name}]"), section),
+    }
 }
 
 /// A page with generated tables.

@@ -1,11 +1,10 @@
-//! Machines that change during a replay: SimGrid's answers, and one result on any number of threads and processes, in parts and with
+//! Machines that change during a replay: one result on any number of threads and processes, in parts and with
 //! fast-forwarding.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use netmodel::{HostId, LinkId, Platform, Resource, ResourceChange};
+use netmodel::{HostId, LinkId, Resource, ResourceChange};
 use pdes_core::{Cluster, Progress, SimDuration, SimTime};
 use pdes_replay::{
     CheckpointPlan, Config, Execution, Feature, Model, Outcome, RunError, RunSpec, Simulation, StopHandle,
@@ -13,128 +12,11 @@ use pdes_replay::{
 
 use crate::command_line::Folder;
 use crate::matrix::{digest, results};
-use crate::reference::{rows, unpack};
-use crate::shared::shared;
 use crate::trace_commands::trace;
 use crate::windows::TORUS;
 
 fn seconds(seconds: f64) -> SimTime {
     SimTime::ZERO + SimDuration::try_from_secs_f64(seconds).unwrap()
-}
-
-/// Returns the points of a profile of SimGrid up to an instant [s].
-fn points(profile: &str, horizon_s: f64) -> Vec<(f64, f64)> {
-    let (mut points, mut period, mut pause) = (Vec::new(), None, None);
-    for line in profile.lines().filter(|line| !line.is_empty() && !line.starts_with(['#', '%'])) {
-        let (first, second) = line.split_once(' ').unwrap();
-        let value: f64 = second.parse().unwrap();
-        match first {
-            "PERIODICITY" => period = Some(value),
-            "LOOPAFTER" => pause = Some(value),
-            date => points.push((date.parse::<f64>().unwrap(), value)),
-        }
-    }
-    let last = points.last().unwrap().0;
-    let Some(period) = period.or(pause.map(|pause| last + pause)) else { return points };
-    let rounds = (horizon_s / period) as u32;
-    (0..rounds)
-        .flat_map(|round| points.iter().map(move |(at, value)| (f64::from(round) * period + at, *value)))
-        .collect()
-}
-
-/// Returns a platform of SimGrid without the profiles of its hosts and links, and these.
-fn split_profiles(file: &Path) -> (String, Vec<ResourceChange>) {
-    let text = std::fs::read_to_string(file).unwrap();
-    let (mut plain, mut profiles) = (String::new(), Vec::new());
-    for line in text.lines() {
-        let mut line = line.to_owned();
-        for kind in ["speed_file", "bandwidth_file", "latency_file"] {
-            if let Some(at) = line.find(kind) {
-                let value = |line: &str, at: usize| line[at..].split('"').nth(1).unwrap().to_owned();
-                let (name, path) = (value(&line, line.find("id=").unwrap()), value(&line, at));
-                line = line.replace(&format!("{kind}=\"{path}\""), "");
-                profiles.push((kind, name, std::fs::read_to_string(file.with_file_name(path)).unwrap()));
-            }
-        }
-        plain.push_str(&line);
-        plain.push('\n');
-    }
-    let platform = Platform::from_xml(&plain, "plain.xml").unwrap();
-    let links = |name: &str| -> Vec<LinkId> {
-        let is_of =
-            |link: &str| link.strip_prefix(name).is_some_and(|end| ["", "_UP", "_DOWN"].contains(&end));
-        let all = (0..).map(LinkId::new).zip(platform.links());
-        all.filter(|(_, link)| is_of(&link.name)).map(|(id, _)| id).collect()
-    };
-    let mut changes = Vec::new();
-    for (kind, name, profile) in &profiles {
-        let (resources, scale): (Vec<Resource>, f64) = match *kind {
-            "speed_file" => {
-                let host = platform.host_by_name(name).unwrap();
-                (vec![Resource::Speed(host)], platform.host(host).speed)
-            }
-            "bandwidth_file" => (links(name).into_iter().map(Resource::Bandwidth).collect(), 1.0),
-            _ => (links(name).into_iter().map(Resource::Latency).collect(), 1.0),
-        };
-        assert!(!resources.is_empty(), "{name}");
-        for (at, value) in points(profile, 4.0) {
-            let change = |&resource| ResourceChange { at: seconds(at), resource, value: value * scale };
-            changes.extend(resources.iter().map(change));
-        }
-    }
-    (plain, changes)
-}
-
-/// Times to the printed digits, but for the events that our clock rounds to picoseconds.
-#[test_with::shared]
-fn profiles_of_simgrid() {
-    let oracle = shared("oracle/profiles");
-    let unpacked = unpack(&shared("traces"));
-    let mut expected = BTreeMap::<String, Vec<(String, f64)>>::new();
-    for row in rows(&oracle.join("expected.csv"))
-        .iter()
-        .filter(|row| row["quantity"].ends_with("_s") || row["quantity"] == "rank_end_s")
-    {
-        expected
-            .entry(row["case"].clone())
-            .or_default()
-            .push((row["name"].clone(), row["value"].parse().unwrap()));
-    }
-    let folder = Folder::new();
-    let mut differences = Vec::new();
-    for row in rows(&oracle.join("cases.csv")) {
-        let (platform, changes) = split_profiles(&oracle.join(&row["platform"]));
-        let [platform_file, hosts_file] = ["platform.xml", "hosts.txt"].map(|name| folder.path(name));
-        std::fs::write(&platform_file, platform).unwrap();
-        std::fs::write(&hosts_file, row["hosts"].replace(' ', "\n")).unwrap();
-        let own = oracle.join("traces").join(&row["trace"]).join("files.txt");
-        let trace = if own.exists() { own } else { unpacked.path().join(&row["trace"]).join("files.txt") };
-        let mut config = Config::default();
-        config.set_path("trace", "path", &trace);
-        config.set_path("platform", "file", &platform_file);
-        config.set_path("platform", "hosts", &hosts_file);
-        config.insert("trace", "ranks", toml::Value::Integer(row["ranks"].parse().unwrap()));
-        for setting in ["network.model=flow", "network.preset='smpi'", "network.precision_s=1e-9"] {
-            config.set(setting).unwrap();
-        }
-        config.set(&format!("network.cross_traffic={}", row["crosstraffic"] == "yes")).unwrap();
-        let spec = RunSpec { changes, ..config.resolve().unwrap() };
-        let simulation = Simulation::load(&spec).unwrap();
-        let ends = simulation.replay(&Progress::new(1)).unwrap().into_program().ends;
-        for (rank, expected_s) in &expected[&row["case"]] {
-            let found = match rank.parse::<usize>() {
-                Ok(rank) => ends[rank],
-                Err(_) => *ends.iter().max().unwrap(),
-            };
-            let difference = (found.as_secs_f64() - expected_s).abs();
-            if difference > 1e-9 + 1e-7 * expected_s {
-                differences
-                    .push(format!("{} {rank}: {found}, expected {expected_s}: {difference:e}", row["case"]));
-            }
-        }
-    }
-    assert!(expected.len() > 25, "{}", expected.len());
-    assert!(differences.is_empty(), "{differences:#?}");
 }
 
 const ITERATIONS: u64 = 60;

@@ -45,8 +45,7 @@ fn spec(trace: &Path, platform: &str, settings: &[&str]) -> RunSpec {
 
 /// Returns the program of a run, to run beside others.
 fn program(spec: &RunSpec, start: SimTime) -> ProgramSpec {
-    let RunSpec { trace, code, ranks, hosts, placement, mpi, polling, .. } = spec.clone();
-    ProgramSpec { trace, code, ranks, hosts, placement, mpi, polling, start }
+    ProgramSpec { start, ..spec.program() }
 }
 
 fn on_hosts(spec: RunSpec, folder: &Folder, name: &str, hosts: std::ops::Range<usize>) -> RunSpec {

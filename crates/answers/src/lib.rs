@@ -12,17 +12,20 @@
 mod answer;
 mod caveat;
 mod curve;
+mod delays;
 mod link_group;
 mod optimize;
 mod parameter;
 mod placement;
 mod prices;
 mod replayed;
+mod shapley;
 mod why;
 
 pub use answer::Answer;
 pub use caveat::{Caveat, CaveatError};
 pub use curve::CurvePoint;
+pub use delays::delays;
 pub use link_group::LinkGroup;
 pub use optimize::{Change, Freedom, Optimum, OptimumError};
 pub use parameter::Parameter;

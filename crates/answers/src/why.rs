@@ -3,7 +3,6 @@
 mod events;
 mod factor;
 mod machines;
-mod shapley;
 mod text;
 
 use std::collections::BTreeMap;
@@ -14,10 +13,10 @@ use serde::Serialize;
 
 use crate::caveat::Caveat;
 use crate::replayed::{Base, Replayed, plain, replay};
+use crate::shapley::{Changes, Plan};
 pub use events::{FirstDifference, PathPart, Paths, Step};
 pub use factor::Factor;
 use machines::{Machines, Side};
-use shapley::{Changes, Plan};
 
 /// Causes for which the second of two runs takes longer, or less, than the first.
 ///

@@ -16,14 +16,16 @@
 //!
 //! A link without bandwidth counts in weights and bounds with the last bandwidth that it had.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 
 use pdes_core::{SimDuration, SimTime, StateVisitor};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{HostId, LinkId, Platform};
+use crate::profile::ProfiledQuantity;
+use crate::{HostId, LinkId, Platform, Profile, ProfileSpec};
 
 /// A quantity of a host or a link that may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -52,17 +54,27 @@ pub struct ResourceChange {
 pub enum ChangeError {
     /// The platform has no such resource.
     #[error(
-        "found a change of {resource:?} at {at} s; the platform has {hosts} hosts and {links} links, numbered from 0"
+        "found a change of {resource:?}; the platform has {hosts} hosts and {links} links, numbered from 0"
     )]
     Unknown {
         /// The resource.
         resource: Resource,
-        /// Instant of the change.
-        at: SimTime,
         /// Number of hosts of the platform.
         hosts: usize,
         /// Number of links of the platform.
         links: usize,
+    },
+    /// No resource has the name of a profile.
+    #[error(
+        "a profile names the {kind} {name:?}: the platform has no such {kind}; its first is {first:?}, and * stands for any text"
+    )]
+    NoSuchName {
+        /// `host` or `link`.
+        kind: &'static str,
+        /// The name.
+        name: String,
+        /// Name of the first one of the platform.
+        first: String,
     },
     /// The value is none of a resource.
     #[error("found {value} as the {quantity} from {at} s on, expected a finite number of 0 or more")]
@@ -76,15 +88,41 @@ pub enum ChangeError {
     },
 }
 
-/// The changes of a run, in the order of time.
+/// The changes of a run: the values of resources over time.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceChanges {
-    list: Vec<ResourceChange>,
-    profiles: BTreeMap<Resource, Profile>,
+    schedules: BTreeMap<Resource, Schedule>,
+    /// Length of the epochs, at whose boundaries changes count.
+    epoch: Option<SimDuration>,
 }
 
-/// Instants from which on a resource has other values than in the platform, in ascending order.
-type Profile = Vec<(SimTime, f64)>;
+/// Values of a resource, and when it is on, over time.
+#[derive(Clone, Debug, Default)]
+struct Schedule {
+    values: Option<Profile>,
+    /// 0 while the resource is off.
+    state: Option<Profile>,
+}
+
+impl Schedule {
+    fn profiles(&self) -> impl Iterator<Item = &Profile> {
+        self.values.iter().chain(&self.state)
+    }
+
+    /// Returns the value at an instant; `None` if it is still that of the platform.
+    fn value(&self, at: SimTime) -> Option<f64> {
+        let last = |profile: &Option<Profile>| profile.as_ref()?.until(at).next();
+        match last(&self.state) {
+            Some(0.0) => Some(0.0),
+            _ => last(&self.values),
+        }
+    }
+
+    fn next(&self, after: SimTime) -> Option<SimTime> {
+        let is_off_for_good = self.profiles().any(|profile| profile.is_zero_from(after));
+        self.profiles().filter_map(|profile| profile.next(after)).min().filter(|_| !is_off_for_good)
+    }
+}
 
 impl ResourceChanges {
     /// Checks and orders changes: of several changes of a resource at one instant the last counts.
@@ -96,75 +134,130 @@ impl ResourceChanges {
         changes: impl IntoIterator<Item = ResourceChange>,
     ) -> Result<Self, ChangeError> {
         let mut list: Vec<ResourceChange> = changes.into_iter().collect();
-        let (hosts, links) = (platform.hosts().len(), platform.links().len());
-        for &ResourceChange { at, resource, value } in &list {
-            let is_known = match resource {
-                Resource::Bandwidth(link) | Resource::Latency(link) => link.index() < links,
-                Resource::Speed(host) => host.index() < hosts,
-            };
-            if !is_known {
-                return Err(ChangeError::Unknown { resource, at, hosts, links });
-            }
+        list.sort_by_key(|change| change.at);
+        let mut points = BTreeMap::<Resource, Vec<(SimTime, f64)>>::new();
+        for ResourceChange { at, resource, value } in list {
             if !(value.is_finite() && value >= 0.0) {
+                resource.check(platform)?;
                 return Err(ChangeError::Value { value, quantity: resource.describe(platform), at });
             }
+            points.entry(resource).or_default().push((at, value));
         }
-        list.sort_by_key(|change| change.at);
-        let mut profiles = BTreeMap::new();
-        for &ResourceChange { at, resource, value } in &list {
-            let points: &mut Profile = profiles.entry(resource).or_default();
-            points.pop_if(|&mut (before, _)| before == at);
-            points.push((at, value));
+        let mut all = Self::default();
+        for (resource, points) in points {
+            let profile =
+                Profile::new(points, None).expect("the points are in order, and their values are checked");
+            all.schedule(platform, resource)?.values = Some(profile);
         }
-        Ok(Self { list, profiles })
+        Ok(all)
     }
 
-    /// Returns the changes at other instants, which keep their order.
-    pub(crate) fn map_instants(&self, instant: impl Fn(SimTime) -> SimTime) -> Self {
-        let mut changes = self.clone();
-        changes.list.iter_mut().for_each(|change| change.at = instant(change.at));
-        changes.profiles.values_mut().flatten().for_each(|(at, _)| *at = instant(*at));
-        changes
+    fn schedule(&mut self, platform: &Platform, resource: Resource) -> Result<&mut Schedule, ChangeError> {
+        resource.check(platform)?;
+        Ok(self.schedules.entry(resource).or_default())
+    }
+
+    /// Sets the values of a resource over time, in the unit of the resource.
+    pub(crate) fn set_values(&mut self, resource: Resource, profile: Profile) {
+        self.schedules.entry(resource).or_default().values = Some(profile);
+    }
+
+    /// Sets when a resource is off: while the profile is 0.
+    pub(crate) fn set_state(&mut self, resource: Resource, profile: Profile) {
+        self.schedules.entry(resource).or_default().state = Some(profile);
+    }
+
+    /// Sets the values or the state of the resources that a profile names.
+    ///
+    /// # Errors
+    /// If the platform has no such resource.
+    pub(crate) fn add_profile(&mut self, platform: &Platform, spec: &ProfileSpec) -> Result<(), ChangeError> {
+        for resource in spec.resources(platform)? {
+            let schedule = self.schedule(platform, resource)?;
+            let profile = spec.profile.map_values(|value| spec.value(value, resource.own(platform)));
+            match spec.quantity {
+                ProfiledQuantity::State => schedule.state = Some(profile),
+                _ => schedule.values = Some(profile),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the changes of other ones, which replace those of the same resources.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.schedules.extend(other.schedules);
+    }
+
+    /// Keeps the changes of some resources only.
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(Resource) -> bool) {
+        self.schedules.retain(|&resource, _| is_kept(resource));
+    }
+
+    /// Returns the changes at the boundaries of epochs of a length: each counts from the first boundary on that is not before it.
+    pub(crate) fn at_boundaries(&self, epoch: SimDuration) -> Self {
+        Self { epoch: Some(epoch), ..self.clone() }
     }
 
     /// Multiplies the values of each resource by a factor.
     pub(crate) fn scale(&mut self, factor: impl Fn(Resource) -> f64) {
-        self.list.iter_mut().for_each(|change| change.value *= factor(change.resource));
-        for (&resource, points) in &mut self.profiles {
-            points.iter_mut().for_each(|(_, value)| *value *= factor(resource));
+        for (&resource, schedule) in &mut self.schedules {
+            let factor = factor(resource);
+            schedule.values =
+                schedule.values.as_ref().map(|values| values.map_values(|value| value * factor));
         }
     }
 
-    /// Returns the values of a resource until an instant, the last first.
-    fn until(&self, resource: Resource, at: SimTime) -> impl Iterator<Item = f64> {
-        let points = self.profiles.get(&resource).map_or(&[][..], |points| points);
-        points[..points.partition_point(|&(from, _)| from <= at)].iter().rev().map(|&(_, value)| value)
+    /// Returns the last instant up to another one at which changes count.
+    fn counted(&self, at: SimTime) -> SimTime {
+        let epoch = self.epoch.map_or(1, SimDuration::as_picos);
+        SimTime::from_picos(at.as_picos() / epoch * epoch)
+    }
+
+    /// Returns the instant from which on a change counts.
+    fn counts_from(&self, at: SimTime) -> SimTime {
+        let epoch = self.epoch.map_or(1, SimDuration::as_picos);
+        at.as_picos().div_ceil(epoch).checked_mul(epoch).map_or(SimTime::MAX, SimTime::from_picos)
+    }
+
+    fn next(&self, schedule: &Schedule, after: SimTime) -> Option<SimTime> {
+        schedule.next(self.counted(after)).map(|at| self.counts_from(at))
     }
 
     /// Returns whether nothing changes.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.schedules.is_empty()
     }
 
     /// Returns whether a resource ever changes.
     pub fn includes(&self, resource: Resource) -> bool {
-        self.profiles.contains_key(&resource)
+        self.schedules.contains_key(&resource)
     }
 
     /// Returns the value of a resource at an instant; `None` if it is still that of the platform.
     pub fn value(&self, resource: Resource, at: SimTime) -> Option<f64> {
-        self.until(resource, at).next()
+        self.schedules.get(&resource)?.value(self.counted(at))
     }
 
-    /// Returns the last value of a resource until an instant that is not 0; `None` if that is the value of the platform.
+    /// Returns the last value of a resource until an instant that is not 0, whether it is on or not; `None` if that is its own.
     pub(crate) fn positive_value(&self, resource: Resource, at: SimTime) -> Option<f64> {
-        self.until(resource, at).find(|&value| value > 0.0)
+        let values = self.schedules.get(&resource)?.values.as_ref()?;
+        values.until(self.counted(at)).find(|&value| value > 0.0)
     }
 
-    /// Returns all values of a resource after its changes.
+    /// Returns all values of a resource after its changes, while it is on.
     pub(crate) fn values(&self, resource: Resource) -> impl Iterator<Item = f64> {
-        self.until(resource, SimTime::MAX)
+        let values = self.schedules.get(&resource).and_then(|schedule| schedule.values.as_ref());
+        values.into_iter().flat_map(Profile::points).map(|(_, value)| value)
+    }
+
+    /// Returns the first resource that is at 0 at any time, and since when.
+    pub(crate) fn first_off(&self) -> impl Iterator<Item = (Resource, SimTime)> {
+        self.schedules.iter().filter_map(|(&resource, schedule)| {
+            let points = schedule.profiles().flat_map(Profile::points);
+            let off = points.filter(|(_, value)| *value == 0.0).map(|(at, _)| at).min()?;
+            Some((resource, off))
+        })
     }
 
     /// Compares how far the next change lies ahead of the present: states with changes to come have another future.
@@ -173,9 +266,9 @@ impl ResourceChanges {
         visitor.compare(&self.next_instant(now).map(|at| at - now));
     }
 
-    /// Returns the first instant after another one at which anything changes.
+    /// Returns the first instant after another one at which anything changes. `O(resources that change)`.
     pub fn next_instant(&self, after: SimTime) -> Option<SimTime> {
-        self.instant(self.list.partition_point(|change| change.at <= after))
+        self.schedules.values().filter_map(|schedule| self.next(schedule, after)).min()
     }
 
     /// Returns the first instant after another one at which one of some resources changes.
@@ -184,30 +277,108 @@ impl ResourceChanges {
         resources: impl IntoIterator<Item = Resource>,
         after: SimTime,
     ) -> Option<SimTime> {
-        let next = |resource| {
-            let points = self.profiles.get(&resource)?;
-            Some(points.get(points.partition_point(|&(at, _)| at <= after))?.0)
-        };
+        let next = |resource| self.next(self.schedules.get(&resource)?, after);
         resources.into_iter().filter_map(next).min()
     }
 
-    /// Returns the changes that come after the first `passed` ones, until an instant.
-    pub(crate) fn due(&self, passed: usize, until: SimTime) -> &[ResourceChange] {
-        let later = &self.list[passed..];
-        &later[..later.partition_point(|change| change.at <= until)]
-    }
-
-    /// Returns the instant of the change after the first `passed` ones.
-    pub(crate) fn instant(&self, passed: usize) -> Option<SimTime> {
-        self.list.get(passed).map(|change| change.at)
+    /// Returns whether a resource without bandwidth or speed gets some later.
+    pub(crate) fn any_returns(&self, now: SimTime) -> bool {
+        let at = self.counted(now);
+        self.schedules.values().any(|schedule| schedule.value(at) == Some(0.0) && schedule.next(at).is_some())
     }
 
     /// Returns the resources without bandwidth or speed at the end of all changes, and since when.
     pub fn off_for_good(&self) -> impl Iterator<Item = (Resource, SimTime)> + '_ {
-        self.profiles.iter().filter_map(|(&resource, points)| match (resource, points.last()) {
-            (Resource::Bandwidth(_) | Resource::Speed(_), Some(&(at, 0.0))) => Some((resource, at)),
-            _ => None,
+        self.schedules.iter().filter_map(|(&resource, schedule)| {
+            let is_latency = matches!(resource, Resource::Latency(_));
+            let off = schedule.profiles().filter(|profile| profile.is_zero_from(SimTime::MAX));
+            let since = off.map(Profile::last).min();
+            since.filter(|_| !is_latency).map(|at| (resource, at))
         })
+    }
+}
+
+/// The changes of a run in the order of time, and how far a network has come.
+#[derive(Debug, Default)]
+pub(crate) struct ChangeCursor {
+    /// Instant of the last change that was passed.
+    last: Option<SimTime>,
+    /// Next change of each resource that has one.
+    next: BinaryHeap<Reverse<(SimTime, Resource)>>,
+}
+
+impl ChangeCursor {
+    /// Makes a cursor before all changes. `O(resources that change)`.
+    pub(crate) fn new(changes: &ResourceChanges) -> Self {
+        Self::after(changes, None)
+    }
+
+    fn after(changes: &ResourceChanges, last: Option<SimTime>) -> Self {
+        let has_first =
+            |schedule: &&Schedule| schedule.profiles().any(|profile| profile.first() == SimTime::ZERO);
+        let next = changes.schedules.iter().filter_map(|(&resource, schedule)| {
+            let next = match last {
+                None if has_first(&schedule) => Some(SimTime::ZERO),
+                _ => changes.next(schedule, last.unwrap_or(SimTime::ZERO)),
+            };
+            Some(Reverse((next?, resource)))
+        });
+        Self { last, next: next.collect() }
+    }
+
+    /// Returns the instant of the next change.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<SimTime> {
+        self.next.peek().map(|&Reverse((at, _))| at)
+    }
+
+    /// Returns whether a change was passed.
+    pub(crate) fn has_passed(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// Returns the instant of the last change that was passed; the begin of the run if there was none.
+    pub(crate) fn last(&self) -> SimTime {
+        self.last.unwrap_or(SimTime::ZERO)
+    }
+
+    /// Passes the changes until an instant, and returns them in the order of time. `O(log resources)` for each.
+    pub(crate) fn pass(
+        &mut self,
+        platform: &Platform,
+        changes: &ResourceChanges,
+        until: SimTime,
+    ) -> Vec<ResourceChange> {
+        let mut passed = Vec::new();
+        while let Some(&Reverse((at, resource))) = self.next.peek()
+            && at <= until
+        {
+            self.next.pop();
+            self.last = Some(at);
+            let schedule = &changes.schedules[&resource];
+            let value = schedule.value(changes.counted(at)).unwrap_or_else(|| resource.own(platform));
+            passed.push(ResourceChange { at, resource, value });
+            self.next.extend(changes.next(schedule, at).map(|at| Reverse((at, resource))));
+        }
+        passed
+    }
+
+    /// Returns the present values of the resources that change, at the last change that was passed.
+    pub(crate) fn past(&self, changes: &ResourceChanges) -> Vec<ResourceChange> {
+        let Some(at) = self.last else { return Vec::new() };
+        let resources = changes.schedules.keys();
+        let changed = resources.filter_map(|&resource| {
+            Some(ResourceChange { at, resource, value: changes.value(resource, at)? })
+        });
+        changed.collect()
+    }
+
+    /// Saves how far the cursor has come, and finds the next changes again.
+    pub(crate) fn visit(&mut self, changes: &ResourceChanges, visitor: &mut StateVisitor<'_>) {
+        visitor.saved(&mut self.last);
+        if visitor.is_loading() {
+            *self = Self::after(changes, self.last);
+        }
     }
 }
 
@@ -285,6 +456,24 @@ impl Platform {
 }
 
 impl Resource {
+    fn check(self, platform: &Platform) -> Result<(), ChangeError> {
+        let (hosts, links) = (platform.hosts().len(), platform.links().len());
+        let is_known = match self {
+            Self::Bandwidth(link) | Self::Latency(link) => link.index() < links,
+            Self::Speed(host) => host.index() < hosts,
+        };
+        if is_known { Ok(()) } else { Err(ChangeError::Unknown { resource: self, hosts, links }) }
+    }
+
+    /// Returns its value on a platform before any change.
+    fn own(self, platform: &Platform) -> f64 {
+        match self {
+            Self::Bandwidth(link) => platform.link(link).bandwidth,
+            Self::Latency(link) => platform.link(link).latency,
+            Self::Speed(host) => platform.host(host).speed,
+        }
+    }
+
     /// Returns the link, unless the resource is a host.
     pub fn link(self) -> Option<LinkId> {
         match self {
@@ -336,6 +525,62 @@ mod tests {
         platform.set_changes([bandwidth(10, 2e6), bandwidth(40, 0.0)]).unwrap();
         // 5 ps at 1 MB/s, 30 at 2, 5 at nothing.
         assert_eq!(platform.relative_bandwidth(link, picos(5)..picos(45)), 65.0 / 40.0);
+    }
+
+    #[test]
+    fn profiles_recur_and_resources_are_on_and_off() {
+        let picos = SimTime::from_picos;
+        let profile = |points: &[(u64, f64)], period: Option<u64>| {
+            let points = points.iter().map(|&(at, value)| (picos(at), value)).collect();
+            Profile::new(points, period.map(SimDuration::from_picos))
+        };
+        let (platform, mut changes) = (platform(), ResourceChanges::default());
+        let values = profile(&[(10, 2.0), (25, 3.0)], Some(40)).unwrap();
+        changes.set_values(SPEED, values);
+        changes.set_state(SPEED, profile(&[(20, 0.0), (30, 1.0)], None).unwrap());
+        let value = |at| changes.value(SPEED, picos(at));
+        let expected = [None, Some(2.0), Some(0.0), Some(0.0), Some(3.0), Some(3.0), Some(2.0), Some(3.0)];
+        assert_eq!([9, 10, 20, 29, 30, 49, 50, 65].map(value), expected);
+        assert_eq!(changes.positive_value(SPEED, picos(29)), Some(3.0));
+        let mut cursor = ChangeCursor::new(&changes);
+        let mut passed = |until| -> Vec<(u64, f64)> {
+            let passed = cursor.pass(&platform, &changes, picos(until)).into_iter();
+            passed.map(|change| (change.at.as_picos(), change.value)).collect()
+        };
+        assert_eq!(passed(30), [(10, 2.0), (20, 0.0), (25, 0.0), (30, 3.0)]);
+        assert_eq!(passed(100), [(50, 2.0), (65, 3.0), (90, 2.0)]);
+        assert_eq!(cursor.next(), Some(picos(105)));
+        // At the boundaries of epochs of 20 ps.
+        let changes = changes.at_boundaries(SimDuration::from_picos(20));
+        assert_eq!(
+            [39, 40, 59, 60].map(|at| changes.value(SPEED, picos(at))),
+            [0.0, 3.0, 3.0, 2.0].map(Some)
+        );
+        let passed = ChangeCursor::new(&changes).pass(&platform, &changes, picos(80));
+        assert_eq!(passed.iter().map(|change| change.at.as_picos()).collect::<Vec<_>>(), [20, 40, 60, 80]);
+        for (points, period, expected) in [
+            (&[][..], None, "found no point"),
+            (&[(5, 1.0), (4, 1.0)], None, "point 2 is at 0.000000000004 s"),
+            (&[(5, -1.0)], None, "point 1 has the value -1"),
+            (&[(5, 1.0)], Some(4), "shorter than the points"),
+        ] {
+            let error = profile(points, period).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    /// A resource that is off for good has no later change, whatever recurs.
+    #[test]
+    fn what_is_off_for_good_does_not_change() {
+        let mut changes = ResourceChanges::default();
+        let points = |values: [f64; 2]| vec![(SimTime::ZERO, values[0]), (SimTime::from_picos(5), values[1])];
+        let recurring = Profile::new(points([1.0, 2.0]), Some(SimDuration::from_picos(8))).unwrap();
+        changes.set_values(SPEED, recurring);
+        assert!(!changes.any_returns(SimTime::ZERO));
+        changes.set_state(SPEED, Profile::new(points([1.0, 0.0]), None).unwrap());
+        assert_eq!(changes.next_instant(SimTime::ZERO), Some(SimTime::from_picos(5)));
+        assert_eq!(changes.next_instant(SimTime::from_picos(5)), None);
+        assert_eq!(changes.off_for_good().count(), 1);
     }
 
     #[test]

@@ -69,7 +69,7 @@ use crate::link_load::{LinkLoads, LinkTotals};
 use crate::region::RegionId;
 use crate::{
     HostId, HostTotals, LinkId, Message, NetworkModel, NetworkParameters, Platform, Regions, Resource,
-    ResourceChange, RouteError,
+    RouteError,
 };
 pub use certificate::EpochViolation;
 use message::{MessageSpec, Outbox};
@@ -202,13 +202,12 @@ fn make_context<'p>(
     {
         return Err(EpochError::TooLong { found: epoch, most, regions: regions.count() });
     }
-    let is_off = |change: &&ResourceChange| change.resource.link().is_some() && change.value == 0.0;
-    let off = platform.changes().due(0, SimTime::MAX).iter().find(is_off);
-    if let Some(&ResourceChange { at, resource: resource @ Resource::Bandwidth(_), .. }) = off {
+    let mut off = platform.changes().first_off();
+    if let Some((resource, at)) = off.find(|(resource, _)| matches!(resource, Resource::Bandwidth(_))) {
         return Err(EpochError::Off { quantity: resource.describe(platform), at });
     }
     let scale = ShareScale::new(platform, parameters);
-    let changes = change::at_boundaries(platform, epoch);
+    let changes = platform.changes().at_boundaries(epoch);
     Ok(NetworkContext { platform, parameters: parameters.clone(), regions, scale, changes })
 }
 
@@ -302,7 +301,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
     fn update_next_event(&mut self, number: u32) {
         let region = &mut self.regions[number as usize];
         region.is_stale = false;
-        let (event, boundary) = (region.next_event(), region.next_boundary(self.now));
+        let (event, boundary) = (region.next_event(), region.next_boundary(&self.context, self.now));
         self.next_events.set(number, event);
         self.next_events.set(self.regions.len() as u32 + number, boundary);
     }
@@ -382,7 +381,7 @@ impl<T: Copy> NetworkModel<T> for EpochNetwork<'_, T> {
 
     fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
         let member = self.context.regions.host_slot(host);
-        self.regions[member.region.index()].compute(self.now, at, member.slot, flops, tag);
+        self.regions[member.region.index()].compute(&self.context, (self.now, at), member.slot, flops, tag);
         self.mark_stale(member.region.get());
     }
 

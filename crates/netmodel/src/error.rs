@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::profile::ProfileFileError;
 use crate::unit::UnitError;
 
 /// A place in a platform description: the file, and the line where it is known.
@@ -135,6 +136,16 @@ pub enum PlatformError {
         at: Location,
         /// The feature, as the file writes it.
         feature: String,
+    },
+    /// A profile of a host or a link is wrong.
+    #[error("{at}: {attribute}: {source}")]
+    Profile {
+        /// Position.
+        at: Location,
+        /// The attribute that names the file.
+        attribute: &'static str,
+        /// Cause.
+        source: ProfileFileError,
     },
     /// An option of the simulator in a platform file.
     #[error("{at}: the option {option:?} is not read from a platform: {}", describe_counterpart(option))]

@@ -106,8 +106,6 @@ enum ScheduledEvent {
     Begin(PendingId),
     /// The latency phase of a message is over: its data begin to flow.
     StartFlow(PendingId),
-    /// Resources change.
-    Change,
 }
 
 /// The message of an active flow.
@@ -140,6 +138,8 @@ enum EventOrder {
 enum DueEvent {
     /// The last byte of a message arrives.
     Arrival(FlowIndex),
+    /// Resources change.
+    Change,
     Scheduled(ScheduledEvent),
 }
 
@@ -175,9 +175,8 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
             volumes: ObservedVolumes::new(observer),
         };
         let past = network.routes.past_changes();
-        network.change_speeds(past);
+        network.change_speeds(&past);
         past.iter().for_each(|change| network.volumes.observer.changed(change));
-        network.schedule_change();
         network
     }
 
@@ -236,18 +235,11 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
         }
     }
 
-    /// Schedules the next change of resources, if there is one.
-    fn schedule_change(&mut self) {
-        if let Some(at) = self.routes.next_change() {
-            self.events.add(at, ScheduledEvent::Change);
-        }
-    }
-
     /// Applies the changes of resources that come by an instant, which is now or within the precision.
     #[cold]
     fn apply_changes(&mut self, at: SimTime) {
         let changes = self.routes.pass_changes(at);
-        self.change_speeds(changes);
+        self.change_speeds(&changes);
         let links: BTreeSet<LinkId> = changes.iter().filter_map(|change| change.resource.link()).collect();
         let mut flows = Vec::new();
         for link in links {
@@ -268,7 +260,24 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
         }
         self.volumes.tell_pipes(self.now, &self.sharing);
         changes.iter().for_each(|change| self.volumes.observer.changed(change));
-        self.schedule_change();
+    }
+
+    /// Applies the changes of resources before an instant: there are some only where nothing was in progress.
+    fn pass_changes_before(&mut self, now: SimTime) {
+        while let Some(at) = self.routes.next_change().filter(|&at| at < now) {
+            self.now = self.now.max(at);
+            self.apply_changes(at);
+        }
+    }
+
+    /// Returns the instant of the next change of resources if it may matter to what is in progress; changes before the next event that begins
+    /// anything are passed with it, so that a network without work has no events.
+    #[cold]
+    fn next_change(&mut self, next: Option<SimTime>) -> Option<SimTime> {
+        let is_moving = self.flow_count() > 0 || self.cpus.next().is_some();
+        // Computations at speed 0 have no end.
+        let ends = next.is_some_and(|at| at < SimTime::MAX);
+        self.routes.next_change().filter(|_| is_moving && (ends || self.routes.any_returns()))
     }
 
     /// Applies the changes of speeds among changes of resources.
@@ -293,6 +302,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     fn complete_next(&mut self, mut done: impl FnMut(T, Option<u32>)) {
         let Some(now) = self.upcoming.take().or_else(|| self.next_event()) else { return };
         self.upcoming = None;
+        self.pass_changes_before(now);
         self.now = now;
         // Before any flow ends: the observer is told what is left of each.
         self.advance_observer(now);
@@ -307,10 +317,12 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
                 DueEvent::Arrival(flow),
             ));
         });
+        if let Some(at) = self.routes.next_change().filter(|&at| at < end) {
+            due.push(((at, EventOrder::Change), DueEvent::Change));
+        }
         let scheduled = std::iter::from_fn(|| self.events.pop_before(end));
         due.extend(scheduled.map(|(at, event)| {
             let order = match event {
-                ScheduledEvent::Change => EventOrder::Change,
                 ScheduledEvent::Begin(_) => EventOrder::Begin,
                 ScheduledEvent::StartFlow(id) => EventOrder::StartFlow(self.pending.order(id)),
             };
@@ -330,7 +342,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
                     self.volumes.end(self.now, flow, (&self.routes, &self.sharing));
                 }
                 DueEvent::Scheduled(ScheduledEvent::StartFlow(message)) => self.start_flow(message),
-                DueEvent::Scheduled(ScheduledEvent::Change) => self.apply_changes(at),
+                DueEvent::Change => self.apply_changes(at),
                 DueEvent::Scheduled(ScheduledEvent::Begin(id)) => match self.pending.work(id) {
                     Work::Timer => done(self.pending.complete(id), None),
                     Work::Message { .. } | Work::Compute { .. } => self.begin(id),
@@ -369,7 +381,11 @@ impl<T: Copy, O: NetworkObserver> NetworkModel<T> for FlowNetwork<'_, T, O> {
         } else {
             self.sharing.skip_solve();
         }
-        self.upcoming = earlier(earlier(self.events.next(), self.progress.next()), self.cpus.next());
+        let next = earlier(earlier(self.events.next(), self.progress.next()), self.cpus.next());
+        self.upcoming = match self.routes.next_change() {
+            None => next,
+            Some(_) => earlier(next, self.next_change(next)),
+        };
         self.upcoming
     }
 

@@ -174,6 +174,43 @@ impl Layout {
     }
 }
 
+/// Level of a hierarchical network, whose parts have hosts near each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetworkLevel {
+    /// The hosts of a leaf switch, of a router of a dragonfly, or of a ring in the first dimension of a torus.
+    Leaf,
+    /// The hosts below the switches of the second level of a fat tree, those of a group of a dragonfly, or of a plane of a torus.
+    Group,
+}
+
+impl Platform {
+    /// Returns the number of the part of the network in which each host is: one of this level where all hosts are in one regular
+    /// network, else the innermost zone.
+    pub fn parts(&self, level: NetworkLevel) -> Vec<u32> {
+        let hosts = self.hosts().len() as u32;
+        let Some(Layout { shape, .. }) = Layout::of(self) else {
+            let mut parts = vec![0; hosts as usize];
+            // Inner zones follow those around them.
+            for (part, zone) in (0..).zip(self.zones()) {
+                zone.hosts.clone().for_each(|host| parts[host as usize] = part);
+            }
+            return parts;
+        };
+        let sizes = match shape {
+            NetworkShape::Star { hosts } => vec![hosts],
+            NetworkShape::Torus { dims } => dims,
+            NetworkShape::FatTree { levels } => levels.iter().map(|level| level.children).collect(),
+            NetworkShape::Dragonfly(shape) => vec![shape.nodes, shape.chassis * shape.blades],
+        };
+        let levels = match level {
+            NetworkLevel::Leaf => 1,
+            NetworkLevel::Group => 2,
+        };
+        let size: u32 = sizes.iter().take(levels).product();
+        (0..hosts).map(|host| host / size).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,6 +284,27 @@ mod tests {
         let torus = names("kind = 'torus', dims = [3, 2]", "");
         assert!(torus.contains(&"host 0 to host 1".to_owned()), "{torus:?}");
         assert!(names("kind = 'cluster', hosts = 3", "").contains(&"host 2 to the switch".to_owned()));
+    }
+
+    #[test]
+    fn parts_are_those_of_a_level() {
+        let parts = |topology: &str| {
+            let text =
+                format!("topology = {{ {topology}, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }}");
+            let platform = Platform::from_toml(&text, "test").unwrap();
+            [NetworkLevel::Leaf, NetworkLevel::Group].map(|level| platform.parts(level))
+        };
+        let levels = "kind = 'fat_tree', levels = [{ children = 2, parents = 1 }, { children = 2, parents = 1 }, { children = 2, parents = 1 }]";
+        assert_eq!(parts(levels), [[0, 0, 1, 1, 2, 2, 3, 3], [0, 0, 0, 0, 1, 1, 1, 1]]);
+        let dragonfly = "kind = 'dragonfly', groups = 2, blue = 1, chassis = 1, black = 1, blades = 2, green = 1, nodes = 1";
+        assert_eq!(parts(dragonfly), [[0, 1, 2, 3], [0, 0, 1, 1]]);
+        assert_eq!(parts("kind = 'torus', dims = [2, 2]"), [[0, 0, 1, 1], [0, 0, 0, 0]]);
+        let text = r#"<platform version="4.1"><zone id="all" routing="Full">
+            <cluster id="a" prefix="a-" suffix="" radical="0-1" speed="1Gf" bw="1GBps" lat="1us" router_id="left"/>
+            <cluster id="b" prefix="b-" suffix="" radical="0-0" speed="1Gf" bw="1GBps" lat="1us" router_id="right"/>
+            </zone></platform>"#;
+        let parts = Platform::from_xml(text, "test").unwrap().parts(NetworkLevel::Group);
+        assert_eq!(parts, [1, 1, 2]);
     }
 
     #[test]

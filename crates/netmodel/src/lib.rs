@@ -58,7 +58,7 @@
 //! The properties `wattage_per_state`, `wattage_off` and `wattage_range` are [`Power`].
 //! The reader ignores other disks, coordinates and properties, because they do not change simulated times, and refuses options
 //! of the simulator in `<config>`, because they do. It refuses everything else by name and line: routing `Vivaldi` and
-//! `Wifi`, peers, included files, storage, and profiles that change resources over time. Nothing is skipped silently.
+//! `Wifi`, peers, included files and storage. Nothing is skipped silently.
 //!
 //! Every route that SimGrid 3.32 accepts is the same here. When SimGrid aborts, this crate names the line, or finds the
 //! intended route: a Dijkstra zone around zones crosses a zone from one gateway to another, and ignores hosts that the
@@ -90,6 +90,7 @@ mod observer;
 mod parameters;
 mod platform;
 mod power;
+mod profile;
 pub mod region;
 mod resource;
 mod route_cost;
@@ -109,7 +110,7 @@ pub use flow::windows::{WindowMachine, WindowMessage, WindowRegion};
 pub use graph::{Channel, GraphError, NetworkGraph, NodeId};
 pub use host_load::{HostLoad, HostLoads, HostTotals};
 pub use identifier::{DeviceId, FileSystemId, HostId, LinkId};
-pub use layout::{CableEnds, Layout, NetworkShape};
+pub use layout::{CableEnds, Layout, NetworkLevel, NetworkShape};
 pub use link_load::recorder::LoadRecorder;
 pub use link_load::{LinkLoad, LinkLoads, LinkTotals};
 pub use maxmin::{MaxMin, Usage};
@@ -122,6 +123,7 @@ pub use platform::description::{self, PlatformDescription};
 pub use platform::link_class::LinkClass;
 pub use platform::quantity;
 pub use power::{HostPower, LinkPower, Power};
+pub use profile::{Profile, ProfileError, ProfileFileError, ProfileSpec, ProfiledQuantity};
 pub use region::{RegionError, RegionId, Regions};
 pub use resource::{Host, Link, Sharing};
 pub use storage::{

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::storage::{Storage, StoragePlace};
 use crate::{
     ChangeError, Host, HostId, Link, LinkId, MissingRoute, NoStorage, PlatformDescription, PlatformError,
-    Power, Resource, ResourceChange, ResourceChanges, RouteError, RoutingRule, xml,
+    Power, ProfileSpec, Resource, ResourceChange, ResourceChanges, RouteError, RoutingRule, xml,
 };
 
 pub(crate) mod builder;
@@ -192,7 +192,7 @@ impl Platform {
         });
     }
 
-    /// Sets the changes of resources in the runs on this platform, in place of those before.
+    /// Sets the changes of resources in the runs on this platform, in place of those of the same resources before.
     ///
     /// # Errors
     /// If the platform lacks a resource, or a value is negative or not finite.
@@ -200,8 +200,25 @@ impl Platform {
         &mut self,
         changes: impl IntoIterator<Item = ResourceChange>,
     ) -> Result<(), ChangeError> {
-        self.changes = ResourceChanges::new(self, changes)?;
+        let changes = ResourceChanges::new(self, changes)?;
+        self.changes.extend(changes);
         Ok(())
+    }
+
+    /// Adds profiles of resources to the changes in the runs on this platform, in place of those of the same quantities before.
+    ///
+    /// # Errors
+    /// If the platform lacks a resource.
+    pub fn add_profiles(&mut self, profiles: &[ProfileSpec]) -> Result<(), ChangeError> {
+        let mut changes = std::mem::take(&mut self.changes);
+        let added = profiles.iter().try_for_each(|profile| changes.add_profile(self, profile));
+        self.changes = changes;
+        added
+    }
+
+    /// Drops the changes of links.
+    pub fn drop_link_changes(&mut self) {
+        self.changes.retain(|resource| resource.link().is_none());
     }
 
     /// Returns the changes of resources in a run.

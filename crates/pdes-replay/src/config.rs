@@ -320,7 +320,7 @@ impl Config {
     pub(crate) fn inputs(&self) -> Vec<PathBuf> {
         let is_relevant = |key: &&PathKey| !IRRELEVANT_SECTIONS.contains(&key.section);
         let inputs = PATH_KEYS.iter().filter(|key| key.usage == PathUsage::Read).filter(is_relevant);
-        inputs.filter_map(|key| self.text(key.section, key.key)).map(PathBuf::from).collect()
+        inputs.flat_map(|key| self.texts(key)).map(PathBuf::from).collect()
     }
 
     /// Returns all files that a run reads, each with its role, unchecked: the configuration itself, and those that it names.
@@ -336,7 +336,15 @@ impl Config {
 
     fn files(&self, usage: PathUsage) -> impl Iterator<Item = (&'static str, PathBuf)> {
         let keys = PATH_KEYS.iter().filter(move |key| key.usage == usage);
-        keys.filter_map(|key| Some((key.role, PathBuf::from(self.text(key.section, key.key)?))))
+        keys.flat_map(|key| self.texts(key).map(|path| (key.role, PathBuf::from(path))))
+    }
+
+    /// Returns the values of a key, of which a list of tables has several.
+    fn texts(&self, key: &PathKey) -> impl Iterator<Item = &str> {
+        let section = self.table.get(key.section);
+        let lists = section.and_then(toml::Value::as_array).into_iter().flatten();
+        let key = key.key;
+        section.into_iter().chain(lists).filter_map(move |table| table.as_table()?.get(key)?.as_str())
     }
 
     /// Returns a section, unchecked.
@@ -491,12 +499,18 @@ fn refuse_other_files(path: &Path, table: &toml::Table) -> Result<(), ConfigErro
 /// Resolves the relative paths of a configuration against `directory`.
 pub(crate) fn resolve_paths(table: &mut toml::Table, directory: &Path) {
     for PathKey { section, key, .. } in PATH_KEYS {
-        if let Some(toml::Value::String(value)) =
-            table.get_mut(section).and_then(|section| section.get_mut(key))
-            && !(section == "parallel" && NAMED_PARTITIONS.contains(&value.as_str()))
-            && !(section == "network" && value == "auto")
-        {
-            *value = resolve_path(directory, value).to_string_lossy().into_owned();
+        let tables = match table.get_mut(section) {
+            Some(toml::Value::Array(tables)) => tables.as_mut_slice(),
+            Some(table) => std::slice::from_mut(table),
+            None => &mut [],
+        };
+        for value in tables.iter_mut().filter_map(|table| table.get_mut(key)) {
+            if let toml::Value::String(value) = value
+                && !(section == "parallel" && NAMED_PARTITIONS.contains(&value.as_str()))
+                && !(section == "network" && value == "auto")
+            {
+                *value = resolve_path(directory, value).to_string_lossy().into_owned();
+            }
         }
     }
 }
@@ -537,10 +551,13 @@ impl PathKey {
 }
 
 /// The keys whose values are paths.
-const PATH_KEYS: [PathKey; 11] = [
+const PATH_KEYS: [PathKey; 14] = [
     PathKey::new("trace", "path", "trace", PathUsage::Read),
+    PathKey::new("job", "trace", "trace", PathUsage::Read),
+    PathKey::new("job", "hosts", "hosts file", PathUsage::Read),
     PathKey::new("platform", "file", "platform", PathUsage::Read),
     PathKey::new("platform", "hosts", "hosts file", PathUsage::Read),
+    PathKey::new("profile", "file", "profile of resources", PathUsage::Read),
     PathKey::new("network", "regions", "file of regions", PathUsage::Read),
     PathKey::new("parallel", "partition", "partition", PathUsage::Read),
     PathKey::new("parallel", "region_costs", "profile of regions", PathUsage::Read),

@@ -56,22 +56,22 @@ pub use replay::file_kind::{FileKind, other_suffix, recognize};
 pub use replay::names::{Mismatch, MismatchKind, Origin, nearest};
 pub use replay::schema::platform_schema;
 pub use replay::{
-    CheckpointError, CheckpointPlan, CheckpointSummary, ContentionFreeMachine, Deadlock, Digest, Epoch,
-    Execution, ExecutionMode, FastForward, Feature, HostPair, LinkScale, LogGopsSection, MODELS, Measured,
-    Model, ModelSection, Network, NetworkPreset, NetworkTag, Obstacle, OrderedReplay, Outcome, PRESETS,
-    ParallelProfile, Parallelism, PartitionCut, PartitionError, PartitionSource, Placement, PlacementError,
-    PlacementPolicy, PlatformFileError, PlatformSource, Polling, Predicted, PredictedRegions, ProgramOutcome,
-    ProgramSpec, RankAssignment, RegionCostsError, RegionPlan, RegionPlanner, RegionProfile, RegionalNetwork,
-    RegionalOutcome, RegionalReplay, RegionalReplayer, RegionsDone, Replayer, RunError, RunSpec, ServerUse,
-    SharedMachine, Simulation, StopHandle, TimelineError, TimelineEstimate, TimelineFormat, TimelinePlan,
-    TimelineSummary, WaitingRank, WorkRequest, peak_rss_bytes, read_platform,
+    CheckpointError, CheckpointPlan, CheckpointSummary, ContentionFreeMachine, Deadlock, Delay, Digest,
+    Epoch, Execution, ExecutionMode, FastForward, Feature, HostPair, LinkScale, LogGopsSection, MODELS,
+    Measured, Model, ModelSection, Network, NetworkPreset, NetworkTag, Obstacle, OrderedReplay, Outcome,
+    PRESETS, ParallelProfile, Parallelism, PartitionCut, PartitionError, PartitionSource, Placement,
+    PlacementError, PlacementPolicy, PlatformFileError, PlatformSource, Polling, Predicted, PredictedRegions,
+    ProgramOutcome, ProgramSpec, RankAssignment, RegionCostsError, RegionPlan, RegionPlanner, RegionProfile,
+    RegionalNetwork, RegionalOutcome, RegionalReplay, RegionalReplayer, RegionsDone, Replayer, RunError,
+    RunSpec, ServerUse, SharedMachine, Simulation, StopHandle, TimelineError, TimelineEstimate,
+    TimelineFormat, TimelinePlan, TimelineSummary, WaitingRank, WorkRequest, peak_rss_bytes, read_platform,
 };
 pub use report::{
     ActionTotal, AllLinks, Breakdown, CallNode, CallParts, CallTree, Column, Communication, ContendedLink,
     CriticalPath, CsvTable, Energy, Epochs, FileServers, Fractions, Histogram, Histograms, IdealMachines,
-    Imbalance, Links, Parameters, PartEnergy, Parts, PathCall, PathParts, PathRank, PathSegment, RankCall,
-    RankEnd, RankParts, RegionParts, Report, ReportError, RunTimePart, SavedActionTotal, SavedReport,
-    Sections, TableRow,
+    Imbalance, Job, Jobs, Links, LostTime, Parameters, PartEnergy, Parts, PathCall, PathParts, PathRank,
+    PathSegment, RankCall, RankEnd, RankParts, RegionParts, Report, ReportError, RunTimePart,
+    SavedActionTotal, SavedReport, Sections, TableRow,
 };
 #[cfg(feature = "pictures")]
 pub use report::{Presentation, Timeline as SavedTimeline, TimelineError as SavedTimelineError};

@@ -10,6 +10,7 @@ mod epochs;
 mod file_servers;
 mod histograms;
 mod ideal_machines;
+mod jobs;
 mod links;
 #[cfg(feature = "pictures")]
 pub(crate) mod page;
@@ -24,7 +25,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use mpi_model::collective::{Bounds, Operation, Selection};
-use mpi_model::{ActionKind, OutcomeCount};
+use mpi_model::{ActionKind, OutcomeCount, Statistics};
 use netmodel::{NetworkParameters, RoutingRule};
 use outputs::write_json;
 use pdes_core::Progress;
@@ -47,6 +48,7 @@ pub use epochs::Epochs;
 pub use file_servers::FileServers;
 pub use histograms::{Histogram, Histograms};
 pub use ideal_machines::{IdealMachines, RunTimePart};
+pub use jobs::{Job, Jobs, LostTime};
 pub use links::{AllLinks, ContendedLink, Links};
 #[cfg(feature = "pictures")]
 pub(crate) use page::FOOTER;
@@ -108,13 +110,13 @@ pub struct Report {
     pub partition: String,
     /// Messages that cross the partition, compared with a partition into blocks; null if the partition is into blocks.
     pub cuts: Option<PartitionCut>,
-    /// The rank that ended last.
+    /// The rank that ended last; null if there are several jobs.
     pub slowest_rank: Option<RankEnd>,
-    /// The rank that ended first.
+    /// The rank that ended first; null if there are several jobs.
     pub fastest_rank: Option<RankEnd>,
     /// Simulated time by kind of action, summed over ranks; kinds that do not occur are left out.
     pub time_by_action: Vec<ActionTotal>,
-    /// Inequality of the computations of ranks; null where there are no ranks.
+    /// Inequality of the computations of ranks; null where there are no ranks, or several jobs.
     pub imbalance: Option<Imbalance>,
     /// Sections that not every run has.
     #[serde(flatten)]
@@ -145,7 +147,7 @@ pub struct Outcomes {
     pub decided: u64,
     /// Number of outcomes that differ from the recorded run.
     pub different: u64,
-    /// The first different outcome of the lowest rank that has one.
+    /// The first different outcome of the lowest rank that has one, of the first job if there are several.
     pub first_different: Option<ActionIndex>,
 }
 
@@ -271,13 +273,14 @@ pub struct TableRow {
 }
 
 impl Report {
-    /// Replays the trace of a run on this process, and returns the report.
+    /// Replays the traces of a run on this process, and returns the report, with the delays of jobs if the run asks for them.
     ///
     /// # Errors
     /// If an input is invalid, or as [`Simulation::replay`].
     pub fn of(spec: &RunSpec) -> Result<Self, RunError> {
         let simulation = Simulation::load(spec)?;
-        let outcome = simulation.replay(&Progress::new(spec.threads))?;
+        let mut outcome = simulation.replay(&Progress::new(spec.threads))?;
+        outcome.delays = spec.delays.then(|| answers::delays(spec, &outcome)).transpose()?;
         Ok(Self::new(&simulation, &outcome))
     }
 
@@ -288,8 +291,9 @@ impl Report {
             rank: rank.get(),
             end_s: outcome.program().ends[rank.index()].as_secs_f64(),
         };
-        let extremes = outcome.program().slowest_and_fastest();
-        let ranks = outcome.program().ends.iter().copied().zip(&outcome.program().statistics);
+        let is_alone = outcome.programs.len() == 1;
+        let extremes = outcome.program().slowest_and_fastest().filter(|_| is_alone);
+        let ends = outcome.programs.iter().flat_map(|program| program.ends.iter().copied());
         let (load, replay) = (simulation.load_time(), outcome.replay_time);
         let skipped = outcome.fast_forward.map_or(0, |found| found.skipped_actions);
         let actions = simulation.actions(outcome);
@@ -303,11 +307,11 @@ impl Report {
             program_version: env!("CARGO_PKG_VERSION"),
             simulated_time_s: outcome.simulated_time().as_secs_f64(),
             simulated_time_ps: outcome.simulated_time().as_picos(),
-            ranks: simulation.trace().ranks(),
+            ranks: simulation.loaded_programs().map(|(_, trace, _)| trace.ranks()).sum(),
             actions,
-            messages: outcome.program().statistics.iter().map(|statistics| statistics.messages).sum(),
-            message_bytes: outcome.program().statistics.iter().map(|statistics| statistics.bytes.get()).sum(),
-            digest: Digest::of(ranks).to_string(),
+            messages: statistics(outcome).map(|statistics| statistics.messages).sum(),
+            message_bytes: statistics(outcome).map(|statistics| statistics.bytes.get()).sum(),
+            digest: Digest::of(ends.zip(statistics(outcome))).to_string(),
             wall_time_s: (load + replay).as_secs_f64(),
             load_s: load.as_secs_f64(),
             replay_s: replay.as_secs_f64(),
@@ -322,7 +326,7 @@ impl Report {
             slowest_rank: extremes.map(|(slowest, _)| end(slowest)),
             fastest_rank: extremes.map(|(_, fastest)| end(fastest)),
             time_by_action: totals(outcome),
-            imbalance: Imbalance::of(&outcome.program().statistics),
+            imbalance: Imbalance::of(&outcome.program().statistics).filter(|_| is_alone),
             sections,
             model_statistics: outcome.model_statistics.clone(),
             outcomes: outcomes(outcome),
@@ -355,12 +359,15 @@ fn rate(actions: u64, time: Duration) -> f64 {
     actions as f64 / time.as_secs_f64().max(1e-9)
 }
 
+/// Returns the statistics of the ranks of all programs.
+fn statistics(outcome: &Outcome) -> impl Iterator<Item = &Statistics> {
+    outcome.programs.iter().flat_map(|program| &program.statistics)
+}
+
 /// Sums with 128 bits: the times of a million ranks overflow 64.
 fn totals(outcome: &Outcome) -> Vec<ActionTotal> {
-    let sum = |kind| -> u128 {
-        outcome.program().statistics.iter().map(|rank| u128::from(rank.time(kind).as_picos())).sum()
-    };
-    let count = |kind| -> u64 { outcome.program().statistics.iter().map(|rank| rank.count(kind)).sum() };
+    let sum = |kind| -> u128 { statistics(outcome).map(|rank| u128::from(rank.time(kind).as_picos())).sum() };
+    let count = |kind| -> u64 { statistics(outcome).map(|rank| rank.count(kind)).sum() };
     let all: u128 = ActionKind::ALL.into_iter().map(sum).sum();
     let total = |kind: ActionKind| ActionTotal {
         action: kind.name(),
@@ -378,8 +385,8 @@ fn outcomes(outcome: &Outcome) -> Outcomes {
         outcomes.first_different.map(|action| ActionIndex { rank, action })
     };
     Outcomes {
-        decided: ranks().map(|(_, outcomes)| outcomes.decided).sum(),
-        different: ranks().map(|(_, outcomes)| outcomes.different).sum(),
+        decided: statistics(outcome).map(|rank| rank.outcomes().decided).sum(),
+        different: statistics(outcome).map(|rank| rank.outcomes().different).sum(),
         first_different: ranks().find_map(first),
     }
 }

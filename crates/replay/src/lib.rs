@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod acquisition_warnings;
+mod allocation;
 mod checkpoint;
 mod code;
 mod concurrent;
@@ -67,7 +68,7 @@ pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, Region
 pub use programs::ProgramSpec;
 pub use recorded_speed::RecordedSpeed;
 pub use simulation::{
-    OrderedReplay, Outcome, ProgramOutcome, RegionalOutcome, RegionalReplay, RegionsDone, RunError,
+    Delay, OrderedReplay, Outcome, ProgramOutcome, RegionalOutcome, RegionalReplay, RegionsDone, RunError,
     ServerUse, Simulation, peak_rss_bytes,
 };
 pub use spec::{Epoch, LinkScale, PlatformChange, PlatformSource, Polling, RegionSource, RunSpec};

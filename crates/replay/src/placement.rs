@@ -8,14 +8,27 @@ use pdes_core::Rank;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Rule by which ranks are placed without a hosts file.
+/// Rule by which ranks are placed without a hosts file. Where the hosts of a run are [exclusive](crate::ProgramSpec::is_exclusive), those
+/// of other programs are passed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum PlacementPolicy {
     /// The cores of a host are filled before the next one, as launchers do.
     Block,
     /// Each host in turn gets one rank, as in SimGrid.
     Cyclic,
+    /// As `block`, on hosts that follow each other.
+    Contiguous,
+    /// As `block`, on hosts in random order.
+    Random,
+    /// As `block`, on a host of each leaf switch in turn.
+    RoundRobin,
+    /// As `block`, on leaf switches that no other program has a host of.
+    Leaf,
+    /// As `block`, on groups that no other program has a host of.
+    Group,
+    /// As `block`, with ranks that exchange much on hosts near each other.
+    Matrix,
 }
 
 impl PlacementPolicy {
@@ -24,6 +37,12 @@ impl PlacementPolicy {
         match self {
             Self::Block => "block",
             Self::Cyclic => "cyclic",
+            Self::Contiguous => "contiguous",
+            Self::Random => "random",
+            Self::RoundRobin => "round-robin",
+            Self::Leaf => "leaf",
+            Self::Group => "group",
+            Self::Matrix => "matrix",
         }
     }
 }
@@ -82,27 +101,51 @@ pub enum PlacementError {
     /// The platform has no host.
     #[error("the platform has no hosts")]
     NoHosts,
+    /// Two programs have a host of which one of them is the only user.
+    #[error(
+        "the jobs {:?} and {:?} overlap on the host {host:?}, which is exclusive: give them other hosts, or set exclusive = false",
+        .jobs[0], .jobs[1]
+    )]
+    Overlap {
+        /// Names of the programs.
+        jobs: [String; 2],
+        /// The host.
+        host: String,
+    },
+    /// A program is larger than the hosts that are left for it.
+    #[error(
+        "the job {job:?} has {ranks} ranks, but placement = {:?} finds {cores} cores, on {hosts} of {all} hosts{}: take a larger platform, \
+         fewer ranks, another placement, or exclusive = false",
+        .policy.name(),
+        .other.as_ref().map_or(String::new(), |other| format!(", the first other one being that of the job {other:?}"))
+    )]
+    TooLarge {
+        /// Name of the program.
+        job: String,
+        /// Its number of ranks.
+        ranks: u32,
+        /// The policy.
+        policy: PlacementPolicy,
+        /// Number of cores that the policy may take.
+        cores: u64,
+        /// Number of hosts that the policy may take.
+        hosts: usize,
+        /// Number of hosts of the platform.
+        all: usize,
+        /// Name of the first program that has a host already.
+        other: Option<String>,
+    },
+    /// The messages between ranks are not known.
+    #[error("the job {job:?}: placement = \"matrix\" needs a trace that tells its messages: {why}")]
+    NoMatrix {
+        /// Name of the program.
+        job: String,
+        /// The reason.
+        why: String,
+    },
 }
 
 impl Placement {
-    /// Places ranks on the hosts of the platform in their order. When all hosts, or all cores, have a rank, the first host follows.
-    ///
-    /// # Errors
-    /// Returns an error if the platform has no hosts.
-    pub fn new(platform: &Platform, policy: PlacementPolicy, ranks: u32) -> Result<Self, PlacementError> {
-        let copies = |cores: u32| match policy {
-            PlacementPolicy::Block => cores as usize,
-            PlacementPolicy::Cyclic => 1,
-        };
-        let hosts = (0..).map(HostId::new).zip(platform.hosts());
-        let slots = hosts.flat_map(|(id, host)| std::iter::repeat_n(id, copies(host.cores)));
-        let slots: Vec<HostId> = slots.take(ranks.max(1) as usize).collect();
-        if slots.is_empty() {
-            return Err(PlacementError::NoHosts);
-        }
-        Ok(Self::repeat(&slots, ranks))
-    }
-
     /// Returns the number of ranks of a host, those of other programs included.
     pub fn residents(&self, host: HostId) -> u32 {
         self.ranks.get(host.index()).copied().unwrap_or_default()
@@ -146,7 +189,8 @@ impl Placement {
         Ok(Self::repeat(&hosts, ranks))
     }
 
-    fn repeat(hosts: &[HostId], ranks: u32) -> Self {
+    /// Places rank `i` on the `i`-th host of a list, cyclically.
+    pub(crate) fn repeat(hosts: &[HostId], ranks: u32) -> Self {
         let hosts: Vec<HostId> = hosts.iter().copied().cycle().take(ranks as usize).collect();
         let ranks = count_residents(&hosts);
         Self { hosts, ranks }

@@ -7,6 +7,7 @@ use netmodel::{HostId, Platform};
 use pdes_core::{LpId, Rank, RegionIndex, SimTime};
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
+use crate::allocation::Allocation;
 use crate::code::CodeProgram;
 use crate::placement::{Placement, PlacementPolicy};
 use crate::simulation::RunError;
@@ -15,6 +16,8 @@ use crate::spec::{Polling, RunSpec};
 /// The specification of a program of a run.
 #[derive(Clone, Debug)]
 pub struct ProgramSpec {
+    /// Name of the job; by default the trace is.
+    pub name: Option<String>,
     /// Path of the trace, or name of the program in code.
     pub trace: PathBuf,
     /// Program in code in place of the trace.
@@ -25,12 +28,21 @@ pub struct ProgramSpec {
     pub hosts: Option<PathBuf>,
     /// Placement of ranks if there is no hosts file.
     pub placement: PlacementPolicy,
+    /// No other program has ranks on its hosts; without a hosts file it gets such hosts.
+    pub is_exclusive: bool,
     /// Parameters of the MPI library.
     pub mpi: Parameters,
     /// Costs of polls that are set.
     pub polling: Polling,
     /// Instant at which the program starts: until then its ranks sleep.
     pub start: SimTime,
+}
+
+impl ProgramSpec {
+    /// Returns the name, or the path of the trace where there is none.
+    pub fn label(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.trace.display().to_string())
+    }
 }
 
 /// A program of a run, with its trace in memory.
@@ -52,22 +64,6 @@ pub(crate) struct Programs {
 }
 
 impl Program {
-    /// Opens the trace of a program, and places its ranks.
-    fn open(spec: ProgramSpec, platform: &Platform, options: &LoadOptions<'_>) -> Result<Self, RunError> {
-        let options = LoadOptions { ranks: spec.ranks, ..options.clone() };
-        let trace = match &spec.code {
-            Some(code) => Trace::read(Box::new(code.clone()), &options)?,
-            None => trace_tools::open(&spec.trace, &options)?,
-        };
-        let placement = match &spec.hosts {
-            Some(path) => Placement::from_file(platform, path, trace.ranks())?,
-            None => Placement::new(platform, spec.placement, trace.ranks())?,
-        };
-        let mut spec = spec;
-        spec.polling.apply(&mut spec.mpi, trace.provenance().is_recorded());
-        Ok(Self { spec, trace, placement, first_lp: LpId::new(0) })
-    }
-
     /// Returns whether a logical process is one of the program.
     pub(crate) fn has(&self, lp: LpId) -> bool {
         (self.first_lp.get()..self.first_lp.get() + self.trace.ranks()).contains(&lp.get())
@@ -97,15 +93,32 @@ impl Program {
 }
 
 impl Programs {
-    /// Opens the traces of all programs of a run, and places their ranks.
+    /// Opens the traces of all programs of a run, and places their ranks; keeps the programs that are present.
     pub(crate) fn open(
         spec: &RunSpec,
         platform: &Platform,
         options: &LoadOptions<'_>,
     ) -> Result<Self, RunError> {
         let specs = [spec.program()].into_iter().chain(spec.other_programs.iter().cloned());
-        let mut programs =
-            specs.map(|program| Program::open(program, platform, options)).collect::<Result<Vec<_>, _>>()?;
+        let opened = specs.map(|mut program| {
+            let options = LoadOptions { ranks: program.ranks, ..options.clone() };
+            let trace = match &program.code {
+                Some(code) => Trace::read(Box::new(code.clone()), &options)?,
+                None => trace_tools::open(&program.trace, &options)?,
+            };
+            program.polling.apply(&mut program.mpi, trace.provenance().is_recorded());
+            Ok((program, trace))
+        });
+        let opened = opened.collect::<Result<Vec<_>, RunError>>()?;
+        let placements = Allocation::new(platform, spec.seed).place(&opened)?;
+        let first_lp = LpId::new(0);
+        let programs = opened.into_iter().zip(placements);
+        let mut programs: Vec<Program> =
+            programs.map(|((spec, trace), placement)| Program { spec, trace, placement, first_lp }).collect();
+        if let Some(present) = &spec.present {
+            let mut index = 0..;
+            programs.retain(|_| index.next().is_some_and(|index| present.contains(&index)));
+        }
         let mut lp_hosts = Vec::new();
         for program in &mut programs {
             let first = u32::try_from(lp_hosts.len()).ok();

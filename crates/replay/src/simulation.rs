@@ -33,14 +33,14 @@ use crate::models::{Network, Parallelism};
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
 use crate::profile::read_region_costs;
-use crate::programs::Programs;
+use crate::programs::{Program, ProgramSpec, Programs};
 use crate::spec::{Epoch, RunSpec};
 use crate::storage::FileRules;
 
 pub use error::RunError;
 use files::{check_routes, file_features};
 pub use ordered::OrderedReplay;
-pub use outcome::{Outcome, ProgramOutcome, ServerUse, peak_rss_bytes};
+pub use outcome::{Delay, Outcome, ProgramOutcome, ServerUse, peak_rss_bytes};
 pub(crate) use outcome::{agree, gather, sum};
 pub use regional::{RegionalOutcome, RegionalReplay, RegionsDone};
 pub(crate) use run::{MemberRun, on_cluster};
@@ -211,8 +211,9 @@ impl Simulation {
         let traces = self.programs.iter().map(|program| (program.trace.ranks(), program.trace.actions()));
         let traces: Vec<_> = traces.collect();
         let epochs = self.regions.as_ref().map(|plan| (plan.span, plan.count));
-        let costs = &self.region_costs;
-        let text = format!("{} {spec:?} {traces:?} {epochs:?} {costs:?}", env!("CARGO_PKG_VERSION"));
+        let (costs, changes) = (&self.region_costs, self.platform.changes());
+        let text =
+            format!("{} {spec:?} {traces:?} {epochs:?} {costs:?} {changes:?}", env!("CARGO_PKG_VERSION"));
         blake3::hash(text.as_bytes()).into()
     }
 
@@ -221,6 +222,7 @@ impl Simulation {
         let started = Instant::now();
         // The platform first: it is small, and an error in it should be reported before a large trace is read.
         let mut platform = spec.read_platform()?;
+        platform.add_profiles(&spec.profiles)?;
         platform.set_changes(spec.changes.iter().copied())?;
         let checks = spec.platform_changes.iter().map(|change| change.check(&platform));
         checks.collect::<Result<(), _>>().map_err(RunError::PlatformChange)?;
@@ -355,7 +357,7 @@ impl Simulation {
             (Feature::LinkLoads, spec.links == Some(true)),
             (Feature::HostLoads, spec.host_loads),
             (Feature::Noise, spec.noise.is_some()),
-            (Feature::Changes, !spec.changes.is_empty()),
+            (Feature::Changes, !self.platform.changes().is_empty()),
             (Feature::CriticalPath, spec.critical_path),
             (Feature::Timeline, spec.timeline.is_some()),
             (Feature::Profile, spec.profile.is_some()),
@@ -411,6 +413,11 @@ impl Simulation {
         &self.programs
     }
 
+    /// Returns the programs of the run, each with its trace and the placement of its ranks.
+    pub fn loaded_programs(&self) -> impl Iterator<Item = (&ProgramSpec, &Trace, &Placement)> {
+        self.programs.iter().map(|program| (&program.spec, &program.trace, &program.placement))
+    }
+
     /// Returns the placement of the ranks of the first program of the run.
     pub fn placement(&self) -> &Placement {
         &self.programs.first().placement
@@ -421,13 +428,19 @@ impl Simulation {
         &self.programs.first().trace
     }
 
-    /// Returns the number of actions of the first program of the run: those of its trace, or those that the ranks of a program in code took.
+    /// Returns the number of actions of all programs of the run.
     pub fn actions(&self, outcome: &Outcome) -> u64 {
+        self.actions_of_programs(outcome).iter().sum()
+    }
+
+    /// Returns the number of actions of each program of the run: those of its trace, or those that the ranks of a program in code took.
+    pub fn actions_of_programs(&self, outcome: &Outcome) -> Vec<u64> {
         let of_rank = |rank: &Statistics| rank.kinds().map(|kind| rank.count(kind)).sum::<u64>();
-        match self.trace().grows() {
-            true => outcome.program().statistics.iter().map(of_rank).sum(),
-            false => self.trace().actions(),
-        }
+        let of_program = |(program, outcome): (&Program, &ProgramOutcome)| match program.trace.grows() {
+            true => outcome.statistics.iter().map(of_rank).sum(),
+            false => program.trace.actions(),
+        };
+        self.programs.iter().zip(&outcome.programs).map(of_program).collect()
     }
 
     /// Returns the wall-clock time of loading.

@@ -1,6 +1,6 @@
 //! The specification of a run: a configuration that is checked and complete.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use mpi_model::{Overhead, Parameters};
 use netmodel::{
-    NetworkParameters, Platform, PlatformDescription, RegionError, Regions, ResourceChange, RoutingRule,
+    NetworkParameters, Platform, PlatformDescription, ProfileSpec, RegionError, Regions, ResourceChange,
+    RoutingRule,
 };
 use pdes_core::{RunAhead, SimDuration, SimTime};
 use trace_mmap::{LoadOptions, Trace, WorkMetric};
@@ -27,6 +28,8 @@ use crate::timeline::TimelinePlan;
 /// A run with every option resolved.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
+    /// Name of the first program, if it is a job.
+    pub name: Option<String>,
     /// Path of the trace.
     pub trace: PathBuf,
     /// Program in code in place of the trace, whose path is its name then; see [`with_code`](Self::with_code).
@@ -37,8 +40,18 @@ pub struct RunSpec {
     pub memory_budget: Option<u64>,
     /// Speed of the machine on which the program ran [flop/s]; by default the rate at which the trace counts times.
     pub trace_speed: Option<f64>,
+    /// Instant at which the first program starts: until then its ranks sleep.
+    pub start: SimTime,
+    /// No other program has ranks on the hosts of the first one.
+    pub is_exclusive: bool,
     /// Programs that run beside the one of this trace, on the same platform.
     pub other_programs: Vec<ProgramSpec>,
+    /// Numbers of the programs that run, from 0; the others only have their hosts. By default all run.
+    pub present: Option<BTreeSet<usize>>,
+    /// Delays of programs by each other, which take more replays.
+    pub delays: bool,
+    /// Seed of random placements.
+    pub seed: u64,
     /// The platform.
     pub platform: PlatformSource,
     /// Path of the hosts file, which assigns ranks to hosts; without it, `placement` does.
@@ -55,6 +68,8 @@ pub struct RunSpec {
     pub changes: Vec<ResourceChange>,
     /// Noise of the operating systems of hosts, if there is any.
     pub noise: Option<Arc<dyn HostNoise>>,
+    /// Profiles of resources, in place of those of the platform.
+    pub profiles: Vec<ProfileSpec>,
     /// The network model.
     pub model: &'static Model,
     /// Section of the configuration that belongs to the model alone; empty if there is none.
@@ -122,14 +137,21 @@ impl RunSpec {
     /// Creates the specification of the replay of a trace on a platform with a preset: exact contention on one thread, with ranks in blocks.
     pub fn new(trace: impl Into<PathBuf>, platform: PlatformSource, preset: &'static NetworkPreset) -> Self {
         Self {
+            name: None,
             trace: trace.into(),
             code: None,
             ranks: None,
             memory_budget: None,
             trace_speed: None,
+            start: SimTime::ZERO,
+            is_exclusive: false,
             other_programs: Vec::new(),
+            present: None,
+            delays: false,
+            seed: 0,
             changes: Vec::new(),
             noise: None,
+            profiles: Vec::new(),
             platform,
             hosts: None,
             routing: RoutingRule::default(),
@@ -170,16 +192,18 @@ impl RunSpec {
     }
 
     /// Returns the program of the trace alone.
-    pub(crate) fn program(&self) -> ProgramSpec {
+    pub fn program(&self) -> ProgramSpec {
         ProgramSpec {
+            name: self.name.clone(),
             trace: self.trace.clone(),
             code: self.code.clone(),
             ranks: self.ranks,
             hosts: self.hosts.clone(),
             placement: self.placement,
+            is_exclusive: self.is_exclusive,
             mpi: self.mpi.clone(),
             polling: self.polling,
-            start: SimTime::ZERO,
+            start: self.start,
         }
     }
 
@@ -250,6 +274,8 @@ impl RunSpec {
             mpi,
             polling,
             changes: of_hosts.copied().collect(),
+            profiles: self.profiles.iter().filter(|profile| profile.is_of_hosts).cloned().collect(),
+            platform_changes: [self.platform_changes.clone(), vec![Arc::new(SteadyLinks)]].concat(),
             links: Some(false),
             host_loads: false,
             histograms: false,
@@ -336,6 +362,16 @@ pub trait PlatformChange: fmt::Debug + Send + Sync {
     fn check(&self, platform: &Platform) -> Result<(), Box<dyn Error + Send + Sync>> {
         let _ = platform;
         Ok(())
+    }
+}
+
+/// Links that do not change.
+#[derive(Debug)]
+struct SteadyLinks;
+
+impl PlatformChange for SteadyLinks {
+    fn apply(&self, platform: &mut Platform) {
+        platform.drop_link_changes();
     }
 }
 

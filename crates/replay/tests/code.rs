@@ -239,9 +239,7 @@ fn a_master_gives_work_to_whoever_asks_first() {
 fn programs_run_beside_others() {
     let notes = Notes::default();
     let alone = spec(&master_and_workers(3, 6, &notes), &MODELS[..1]);
-    let RunSpec { trace, code, ranks, hosts, placement, mpi, polling, .. } = alone;
-    let start = micros(500);
-    let other = ProgramSpec { trace, code, ranks, hosts, placement, mpi, polling, start };
+    let other = ProgramSpec { start: micros(500), ..alone.program() };
     let ends =
         |outcome: &Outcome| outcome.programs.iter().map(|program| program.ends.clone()).collect::<Vec<_>>();
     for (number, model) in MODELS.into_iter().enumerate() {

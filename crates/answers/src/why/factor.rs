@@ -81,6 +81,7 @@ impl Factor {
                 (spec.routing, spec.link_scale) = (other.routing, other.link_scale);
                 spec.platform_changes.clone_from(&other.platform_changes);
                 spec.changes.clone_from(&other.changes);
+                spec.profiles.clone_from(&other.profiles);
             }
             Self::NetworkModel => {
                 (spec.model, spec.preset, spec.epoch) = (other.model, other.preset, other.epoch);

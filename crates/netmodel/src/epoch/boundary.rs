@@ -99,6 +99,7 @@ impl<T: Copy> Region<T> {
         route: u32,
         spec: MessageSpec<T>,
     ) {
+        self.catch_up(context, key.begin);
         let is_here = |host| context.regions.of_host(host) == self.id;
         let is_told = is_here(spec.dst) || self.reports_both_ends && is_here(spec.src);
         let is_crossing = !self.routes.route(route).is_local();

@@ -1,30 +1,21 @@
 //! Changes of resources at boundaries: each counts from the first boundary on that is not before it.
 
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::SimTime;
 
 use super::region::{Region, tell_busy};
 use super::route::{NetworkContext, RegionRoute};
 use super::solver::{Bottleneck, RegionSolver};
 use super::unit::{self, UNLIMITED, filling_level};
-use crate::{Platform, Resource, ResourceChange, ResourceChanges};
-
-/// Returns the changes of a platform at boundaries.
-pub(super) fn at_boundaries(platform: &Platform, epoch: SimDuration) -> ResourceChanges {
-    let epoch = epoch.as_picos();
-    let boundary = |at: SimTime| at.as_picos().div_ceil(epoch).checked_mul(epoch);
-    platform.changes().map_instants(|at| boundary(at).map_or(SimTime::MAX, SimTime::from_picos))
-}
+use crate::{Resource, ResourceChange};
 
 impl<T: Copy> Region<T> {
     /// Applies the changes until a boundary, before flows are announced there.
     pub(super) fn apply_changes(&mut self, context: &NetworkContext<'_>, now: SimTime) {
-        let due = context.changes.due(self.changes, now);
+        let due = self.changes.pass(context.platform, &context.changes, now);
         if due.is_empty() {
             return;
         }
-        self.change_resources(context, now, due);
-        self.changes += due.len();
-        self.next_change = context.changes.instant(self.changes);
+        self.change_resources(context, now, &due);
         self.routes.change(context, now);
         for flow in 0..self.transfers.len() as u32 {
             let transfer = &self.transfers[flow as usize];
@@ -34,6 +25,30 @@ impl<T: Copy> Region<T> {
             let terms = self.routes.terms(context, transfer.route, (transfer.key.begin, now));
             self.solver.renew(flow, &terms);
         }
+    }
+
+    /// Applies the changes until the boundary before an instant at which something begins: there are some only where nothing was in progress.
+    #[inline]
+    pub(super) fn catch_up(&mut self, context: &NetworkContext<'_>, at: SimTime) {
+        if let Some(next) = self.changes.next() {
+            let boundary = self.boundary_before(at);
+            if next <= boundary {
+                self.apply_changes(context, boundary);
+            }
+        }
+    }
+
+    /// Returns the next boundary at which resources change if it may matter to what is in progress.
+    pub(super) fn next_change(&self, context: &NetworkContext<'_>) -> Option<SimTime> {
+        let next = self.changes.next()?;
+        let has_flows = !self.ends.is_empty()
+            || !self.ending.is_empty()
+            || !self.short_ends.is_empty()
+            || !self.beginning.is_empty();
+        // Computations at speed 0 have no end.
+        let moves = has_flows || self.cpus.ends().any(|end| end < SimTime::MAX);
+        let waits = || self.cpus.ends().next().is_some() && context.changes.any_returns(self.changes.last());
+        (moves || waits()).then_some(next)
     }
 
     /// Sets the capacities and speeds of the links and hosts of the region.
@@ -60,10 +75,8 @@ impl<T: Copy> Region<T> {
 
     /// Applies the changes before the present in a state that is being loaded.
     pub(super) fn restore_changes(&mut self, context: &NetworkContext<'_>) {
-        let past = &context.changes.due(0, SimTime::MAX)[..self.changes];
-        self.change_resources(context, SimTime::ZERO, past);
-        self.next_change = context.changes.instant(self.changes);
-        self.routes.change(context, past.last().map_or(SimTime::ZERO, |change| change.at));
+        self.change_resources(context, SimTime::ZERO, &self.changes.past(&context.changes));
+        self.routes.change(context, self.changes.last());
     }
 }
 

@@ -181,7 +181,7 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for EpochReg
     fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
         self.upcoming = None;
         let slot = self.machine.context.regions.host_slot(host).slot;
-        self.region.compute(self.now, at, slot, flops, tag);
+        self.region.compute(&self.machine.context, (self.now, at), slot, flops, tag);
     }
 
     fn schedule(&mut self, at: SimTime, tag: T) {
@@ -219,7 +219,7 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for EpochReg
     fn next_boundary(&self) -> Option<SimTime> {
         let epoch = self.machine.epoch.as_picos();
         let requests = self.first_request.map(|begin| SimTime::from_picos(begin.as_picos() / epoch * epoch));
-        earlier(requests, self.region.next_boundary(self.now))
+        earlier(requests, self.region.next_boundary(&self.machine.context, self.now))
     }
 
     fn take_messages(&mut self, messages: &mut Vec<(u32, RegionMessage<T>)>) {

@@ -15,6 +15,7 @@ use super::parallel::earlier;
 use super::route::{NetworkContext, RegionRoute, RouteCache};
 use super::solver::{Bottleneck, RegionSolver};
 use super::unit::{self, LatencyFactors, WireVolumes};
+use crate::change::ChangeCursor;
 use crate::flow::cpu::{BusyTime, Cpus};
 use crate::host_load::{HostRecorder, HostTotals};
 use crate::link_load::LinkTotals;
@@ -74,9 +75,8 @@ pub(super) struct Region<T> {
     pub(super) messages_sent: Vec<(HostId, u32)>,
     pub(super) latency_factors: LatencyFactors,
     pub(super) volumes: WireVolumes,
-    /// Number of changes of resources so far, and the boundary of the next.
-    pub(super) changes: usize,
-    pub(super) next_change: Option<SimTime>,
+    /// Changes of resources so far.
+    pub(super) changes: ChangeCursor,
 }
 
 /// A flow: the data of a message in transit.
@@ -161,8 +161,7 @@ impl<T: Copy> Region<T> {
             forecast: Forecast::default(),
             latency_factors: LatencyFactors::new(&context.parameters),
             volumes: WireVolumes::new(&context.parameters),
-            changes: 0,
-            next_change: context.changes.instant(0),
+            changes: ChangeCursor::new(&context.changes),
         }
     }
 
@@ -173,7 +172,7 @@ impl<T: Copy> Region<T> {
     /// Enables the recording of link loads if `records`.
     pub(super) fn recording(mut self, records: bool) -> Self {
         if records {
-            self.solver.record_loads(self.changes > 0);
+            self.solver.record_loads(self.changes.has_passed());
         }
         self
     }
@@ -241,15 +240,24 @@ impl<T: Copy> Region<T> {
         if at > now {
             self.schedule(at, RegionEvent::Send(spec));
         } else {
+            self.catch_up(context, now);
             self.start_message(context, now, route, spec);
         }
     }
 
     /// Runs a computation on a host of the region.
-    pub(super) fn compute(&mut self, now: SimTime, at: SimTime, host: u32, flops: f64, tag: T) {
+    pub(super) fn compute(
+        &mut self,
+        context: &NetworkContext<'_>,
+        (now, at): (SimTime, SimTime),
+        host: u32,
+        flops: f64,
+        tag: T,
+    ) {
         if at > now {
             self.schedule(at, RegionEvent::Compute(host, flops, tag));
         } else {
+            self.catch_up(context, now);
             self.cpus.begin(now, host, flops, tag, tell_busy(&mut self.hosts, &self.messages_sent));
         }
     }
@@ -283,7 +291,7 @@ impl<T: Copy> Region<T> {
     }
 
     /// Returns the next boundary after `now` at which the region has work.
-    pub(super) fn next_boundary(&self, now: SimTime) -> Option<SimTime> {
+    pub(super) fn next_boundary(&self, context: &NetworkContext<'_>, now: SimTime) -> Option<SimTime> {
         if self.solver.needs_solve() {
             return Some(self.boundary_before(now).saturating_add(self.epoch));
         }
@@ -291,7 +299,7 @@ impl<T: Copy> Region<T> {
         // If links are full, the capacity of a flow that ends goes to others, before the epoch of its end.
         let end = self.ends.peek().filter(|_| self.solver.full_links > 0);
         let end = end.map(|&Reverse((at, ..))| self.boundary_before(at)).filter(|&boundary| boundary > now);
-        earlier(self.next_change, earlier(announcement, end))
+        earlier(self.next_change(context), earlier(announcement, end))
     }
 
     /// Ends the flows and computations that end now.
@@ -386,6 +394,7 @@ impl<T: Copy> Region<T> {
     }
 
     fn execute(&mut self, context: &NetworkContext<'_>, now: SimTime, slot: EventSlot) {
+        self.catch_up(context, now);
         match self.event_store.take(slot) {
             RegionEvent::Send(spec) => {
                 let route = self.find_route(context, spec.src, spec.dst);

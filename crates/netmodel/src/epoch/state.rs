@@ -245,9 +245,6 @@ impl<T: Copy> Region<T> {
         let mut ends = self.routes.all_ends();
         visitor.saved(&mut ends);
         if visitor.is_loading() {
-            if self.changes > context.changes.due(0, SimTime::MAX).len() {
-                return visitor.refuse();
-            }
             self.routes = RouteCache::default();
             self.restore_changes(context);
             let hosts = context.platform.hosts().len();
@@ -268,7 +265,7 @@ impl<T: State + Copy + Serialize + DeserializeOwned> Region<T> {
         if visitor.is_observing() {
             self.settle(visitor.now());
         } else {
-            visitor.saved(&mut self.changes);
+            self.changes.visit(&context.changes, visitor);
             self.visit_routes(context, visitor);
         }
         let Self {
@@ -303,10 +300,8 @@ impl<T: State + Copy + Serialize + DeserializeOwned> Region<T> {
             latency_factors: _,
             volumes: _,
             changes: _,
-            next_change,
         } = self;
-        let now = visitor.now();
-        visitor.compare(&next_change.map(|at| at - now));
+        context.changes.compare_next(visitor);
         debug_assert!(arrivals.is_empty(), "no exchange is in progress");
         // First, so that they are the bases of the numbers of messages.
         for (host, sent) in messages_sent {

@@ -107,6 +107,11 @@ impl<I: Copy> Cpus<I> {
         self.next_ends.next()
     }
 
+    /// Returns the ends of the computations that are in progress, host by host.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = SimTime> + '_ {
+        self.hosts.iter().flat_map(|cores| cores.running.iter().map(|computation| computation.end))
+    }
+
     /// Returns the computations that are in progress, host by host.
     pub(crate) fn running(&self) -> impl Iterator<Item = I> + '_ {
         self.hosts.iter().flat_map(|cores| cores.running.iter().map(|computation| computation.id))

@@ -98,6 +98,7 @@ impl<T: Copy, O: NetworkObserver> FlowNetwork<'_, T, O> {
             relocation.links.insert(link, there);
             moved.push(number);
         }
+        to.pass_changes_before(now);
         self.advance_observer(now);
         to.advance_observer(now);
         self.sharing.move_component(&component, &mut to.sharing, &mut relocation);

@@ -5,6 +5,7 @@ use std::ops::Range;
 use pdes_core::{SimTime, StateVisitor};
 use rustc_hash::FxHashMap;
 
+use crate::change::ChangeCursor;
 use crate::maxmin::{FlowIndex, LinkIndex};
 use crate::route_cost::{Resources, RouteCost};
 use crate::{
@@ -15,8 +16,8 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct RouteCache<'p> {
     resources: Resources<'p>,
-    /// Number of changes of resources so far.
-    changes: usize,
+    /// Changes of resources so far.
+    changes: ChangeCursor,
     parameters: NetworkParameters,
     of_pair: FxHashMap<(HostId, HostId), u32>,
     routes: Vec<Route>,
@@ -48,9 +49,11 @@ pub(super) struct FlowTerms {
 
 impl<'p> RouteCache<'p> {
     pub(super) fn new(platform: &'p Platform, parameters: &NetworkParameters) -> Self {
+        let mut changes = ChangeCursor::new(platform.changes());
+        changes.pass(platform, platform.changes(), SimTime::ZERO);
         Self {
             resources: Resources::of(platform),
-            changes: platform.changes().due(0, SimTime::ZERO).len(),
+            changes,
             parameters: parameters.clone(),
             of_pair: FxHashMap::default(),
             routes: Vec::new(),
@@ -123,7 +126,7 @@ impl<'p> RouteCache<'p> {
 
     /// Returns the capacity of a link after the changes so far.
     pub(super) fn capacity(&self, link: LinkId) -> f64 {
-        let bandwidth = self.resources.bandwidth(link, self.last_change());
+        let bandwidth = self.resources.bandwidth(link, self.changes.last());
         if bandwidth > 0.0 && self.is_separate(link) { f64::INFINITY } else { bandwidth }
     }
 
@@ -132,26 +135,24 @@ impl<'p> RouteCache<'p> {
     }
 
     /// Passes the changes of resources until an instant, and returns them.
-    pub(super) fn pass_changes(&mut self, until: SimTime) -> &'p [ResourceChange] {
-        let due = self.resources.changes.due(self.changes, until);
-        self.changes += due.len();
-        due
+    pub(super) fn pass_changes(&mut self, until: SimTime) -> Vec<ResourceChange> {
+        self.changes.pass(self.resources.platform, self.resources.changes, until)
     }
 
-    /// Returns the changes of resources so far.
-    pub(super) fn past_changes(&self) -> &'p [ResourceChange] {
-        &self.resources.changes.due(0, SimTime::MAX)[..self.changes]
-    }
-
-    /// Returns the instant of the last change so far; the begin of the run if there was none.
-    fn last_change(&self) -> SimTime {
-        let last = self.changes.checked_sub(1).and_then(|last| self.resources.changes.instant(last));
-        last.unwrap_or(SimTime::ZERO)
+    /// Returns the present values of the resources that have changed so far.
+    pub(super) fn past_changes(&self) -> Vec<ResourceChange> {
+        self.changes.past(self.resources.changes)
     }
 
     /// Returns the instant of the next change of a resource.
+    #[inline]
     pub(super) fn next_change(&self) -> Option<SimTime> {
-        self.resources.changes.instant(self.changes)
+        self.changes.next()
+    }
+
+    /// Returns whether a resource without bandwidth or speed gets some later.
+    pub(super) fn any_returns(&self) -> bool {
+        self.resources.changes.any_returns(self.changes.last())
     }
 
     /// Returns the hosts at the ends of a route.
@@ -162,10 +163,8 @@ impl<'p> RouteCache<'p> {
 
     /// Saves routes by their ends, in the order of their numbers, and finds them again: links get their indices in this order.
     pub(super) fn visit(&mut self, sharing: &mut MaxMin, visitor: &mut StateVisitor<'_>) {
-        visitor.saved(&mut self.changes);
-        if self.changes > self.resources.changes.due(0, SimTime::MAX).len() {
-            return visitor.refuse();
-        }
+        self.resources.changes.compare_next(visitor);
+        self.changes.visit(self.resources.changes, visitor);
         let mut all_ends: Vec<(HostId, HostId)> = self.routes.iter().map(|route| route.ends).collect();
         visitor.saved(&mut all_ends);
         let hosts = self.platform().hosts().len();
@@ -199,7 +198,7 @@ impl<'p> RouteCache<'p> {
     fn changed_terms(&self, route: u32, sent: SimTime, now: SimTime) -> FlowTerms {
         let ends = self.routes[route as usize].ends;
         // Within the precision changes come early.
-        let now = now.max(self.last_change());
+        let now = now.max(self.changes.last());
         let cost = RouteCost::new(&self.parameters, self.resources, ends, sent);
         let mut cost = cost.expect("the route is known");
         cost.follow(&self.parameters, self.resources, (sent, now));

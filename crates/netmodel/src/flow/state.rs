@@ -61,9 +61,8 @@ where
             progress.visit_flow(flow, visitor);
             pending.visit_item(message, true, visitor);
         }
-        let scheduled = events.in_order().filter_map(|event| match *event {
-            ScheduledEvent::Begin(id) | ScheduledEvent::StartFlow(id) => Some(id),
-            ScheduledEvent::Change => None,
+        let scheduled = events.in_order().map(|event| match *event {
+            ScheduledEvent::Begin(id) | ScheduledEvent::StartFlow(id) => id,
         });
         scheduled.chain(cpus.running()).for_each(|id| pending.visit_item(id, false, visitor));
     }

@@ -139,10 +139,9 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
     ) -> Self {
         assert!(window > SimDuration::ZERO, "a window has a length");
         assert!(homes.len() == platform.hosts().len() && homes.iter().all(|&home| home < regions));
-        let first_change = platform.changes().next_instant(SimTime::ZERO).unwrap_or(SimTime::MAX);
         let pocket = |_| Pocket {
             network: Mutex::new(network(platform, parameters, records_loads)),
-            next_event: AtomicU64::new(first_change.as_picos()),
+            next_event: AtomicU64::new(SimTime::MAX.as_picos()),
             flows: AtomicU32::new(0),
             begun: AtomicU64::new(0),
         };

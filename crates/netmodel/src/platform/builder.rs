@@ -1,5 +1,6 @@
 //! Construction of a platform: names are resolved and checked as they are declared.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -52,6 +53,8 @@ pub(crate) struct PlatformBuilder {
     pub(crate) power: Power,
     /// Hosts that see disks of others, with the values of the property and their lines.
     remote_disks: Vec<(HostId, String, u32)>,
+    /// Changes by the profiles of hosts and links.
+    pub(crate) changes: ResourceChanges,
     /// First numbers of the next fat tree.
     pub(crate) fat_tree_origin: FatTreeOffsets,
     /// First cable number of the next dragonfly.
@@ -74,9 +77,15 @@ impl PlatformBuilder {
             storage: Storage::default(),
             power: Power::default(),
             remote_disks: Vec::new(),
+            changes: ResourceChanges::default(),
             fat_tree_origin: FatTreeOffsets::default(),
             dragonfly_cables: 0,
         }
+    }
+
+    /// Returns the directory of the platform, to which paths in it are relative.
+    pub(crate) fn directory(&self) -> &Path {
+        Path::new(&*self.origin).parent().unwrap_or(Path::new(""))
     }
 
     /// Returns the location of a line.
@@ -283,8 +292,7 @@ impl PlatformBuilder {
         if self.hosts.is_empty() {
             return Err(PlatformError::NoHosts { origin: self.origin });
         }
-        let Self { hosts, links, nodes, host_vertices, zones, warnings, storage, power, .. } = self;
-        let changes = ResourceChanges::default();
+        let Self { hosts, links, nodes, host_vertices, zones, warnings, storage, power, changes, .. } = self;
         Ok(Platform { hosts, links, nodes, host_vertices, zones, warnings, storage, changes, power })
     }
 

@@ -3,10 +3,10 @@
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use crate::PlatformError;
 use crate::platform::builder::PlatformBuilder;
 use crate::power::{HostPower, LinkPower, watts};
 use crate::unit::{Dimension, Quantity};
+use crate::{PlatformError, Profile};
 
 /// Maximum nesting of elements.
 const DEPTH_LIMIT: usize = 128;
@@ -153,6 +153,18 @@ impl Element {
     pub(super) fn property(&self, name: &str) -> Option<&str> {
         let is_it = |child: &&Self| child.name == "prop" && child.optional("id") == Some(name);
         self.children.iter().find(is_it)?.optional("value")
+    }
+
+    /// Reads the profile in the file that an attribute names, if there is one.
+    pub(super) fn profile(
+        &self,
+        builder: &PlatformBuilder,
+        attribute: &'static str,
+    ) -> Result<Option<Profile>, PlatformError> {
+        let Some(file) = self.optional(attribute) else { return Ok(None) };
+        let path = builder.directory().join(file);
+        let error = |source| PlatformError::Profile { at: builder.at(Some(self.line)), attribute, source };
+        Profile::from_file(&path).map(Some).map_err(error)
     }
 
     /// Reads the property `memory_bandwidth`, which is ours: SimGrid's hosts have memory of any bandwidth.

@@ -6,7 +6,7 @@ use crate::platform::builder::PlatformBuilder;
 use crate::platform::description::HostDescription;
 use crate::storage::Disk;
 use crate::unit::Dimension;
-use crate::{HostId, PlatformError};
+use crate::{HostId, PlatformError, Resource};
 
 /// Property of a disk: the directory at which its host sees it.
 const MOUNT: &str = "mount";
@@ -17,10 +17,10 @@ const REMOTE_DISK: &str = "remote_disk";
 /// Reads a host and adds it to the open zone, with the disks that it sees at directories. Other disks and properties affect no
 /// message, no computation and no file.
 pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(), PlatformError> {
-    const PROFILES: [&str; 3] = ["speed_file", "state_file", "availability_file"];
-    let known = ["id", "speed", "core", "coordinates", "pstate"];
-    element.check_attributes(builder, &[&known[..], &PROFILES].concat())?;
-    element.refuse_attributes(builder, &PROFILES)?;
+    const FORMER: [&str; 1] = ["availability_file"];
+    let known = ["id", "speed", "core", "coordinates", "pstate", "speed_file", "state_file"];
+    element.check_attributes(builder, &[&known[..], &FORMER].concat())?;
+    element.refuse_attributes(builder, &FORMER)?;
     for child in &element.children {
         match child.name.as_str() {
             "prop" => read_property(builder, child)?,
@@ -36,7 +36,13 @@ pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(
         cores: element.cores(builder)?,
         memory_bandwidth: element.memory_bandwidth(builder)?,
     };
-    let id = HostId::new(builder.next_host());
+    let (id, speed) = (HostId::new(builder.next_host()), host.speed);
+    if let Some(profile) = element.profile(builder, "speed_file")? {
+        builder.changes.set_values(Resource::Speed(id), profile.map_values(|factor| factor * speed));
+    }
+    if let Some(profile) = element.profile(builder, "state_file")? {
+        builder.changes.set_state(Resource::Speed(id), profile);
+    }
     builder.add_host(host, Some(element.line))?;
     if let Some(power) = element.host_power(builder)? {
         builder.power.hosts.insert(id, power);

@@ -5,14 +5,13 @@ use super::read_property;
 use crate::platform::builder::PlatformBuilder;
 use crate::platform::description::{CableSharing, LinkDescription};
 use crate::unit::Dimension;
-use crate::{LinkId, PlatformError};
+use crate::{LinkId, PlatformError, Resource};
 
 /// Reads a link and adds it to the platform.
 pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(), PlatformError> {
-    const PROFILES: [&str; 3] = ["bandwidth_file", "latency_file", "state_file"];
+    let profiles = ["bandwidth_file", "latency_file", "state_file"];
     let known = ["id", "bandwidth", "latency", "sharing_policy"];
-    element.check_attributes(builder, &[&known[..], &PROFILES].concat())?;
-    element.refuse_attributes(builder, &PROFILES)?;
+    element.check_attributes(builder, &[&known[..], &profiles].concat())?;
     for child in &element.children {
         match child.name.as_str() {
             "prop" => read_property(builder, child)?,
@@ -25,10 +24,21 @@ pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(
         latency: element.optional_quantity(builder, "latency", Dimension::Time)?,
         sharing: sharing(builder, element)?,
     };
+    // Both directions of a cable have its profiles.
     let (first, power) = (builder.next_link(), element.link_power(builder)?);
     builder.add_link(link, Some(element.line))?;
-    let links = (first..builder.next_link()).map(LinkId::new);
-    builder.power.links.extend(links.filter_map(|link| Some((link, power?))));
+    for link in (first..builder.next_link()).map(LinkId::new) {
+        builder.power.links.extend(power.map(|power| (link, power)));
+        if let Some(profile) = element.profile(builder, "bandwidth_file")? {
+            builder.changes.set_values(Resource::Bandwidth(link), profile);
+        }
+        if let Some(profile) = element.profile(builder, "latency_file")? {
+            builder.changes.set_values(Resource::Latency(link), profile);
+        }
+        if let Some(profile) = element.profile(builder, "state_file")? {
+            builder.changes.set_state(Resource::Bandwidth(link), profile);
+        }
+    }
     Ok(())
 }
 

@@ -1,7 +1,10 @@
 //! SimGrid's XML: accepted input, and input refused with its line.
 
 use crate::support::{route, xml};
-use netmodel::{Location, MissingRoute, Platform, PlatformError, RouteError, Sharing, UnitError};
+use netmodel::{
+    HostId, LinkId, Location, MissingRoute, Platform, PlatformError, Resource, RouteError, Sharing, UnitError,
+};
+use pdes_core::SimTime;
 
 /// Reads a platform whose elements begin on line 2.
 fn read(elements: &str) -> Result<Platform, PlatformError> {
@@ -101,8 +104,7 @@ fn unsupported_features_are_refused_by_name() {
         ("<include file=\"f\"/>", "the element <include>"),
         ("<storage id=\"s\" typeId=\"t\" attach=\"h\"/>", "the element <storage>"),
         ("<host id=\"a\" speed=\"1f\"><mount storageId=\"s\" name=\"n\"/></host>", "the element <mount>"),
-        ("<host id=\"a\" speed=\"1f\" speed_file=\"s\"/>", "speed_file=\"s\" of <host>"),
-        ("<link id=\"a\" bandwidth=\"1Bps\" latency_file=\"s\"/>", "latency_file=\"s\" of <link>"),
+        ("<host id=\"a\" speed=\"1f\" availability_file=\"s\"/>", "availability_file=\"s\" of <host>"),
         ("<link id=\"a\" bandwidth=\"1Bps\" sharing_policy=\"WIFI\"/>", "sharing_policy=\"WIFI\" of <link>"),
     ];
     for (elements, expected) in cases {
@@ -114,6 +116,35 @@ fn unsupported_features_are_refused_by_name() {
             other => panic!("{elements}: {other}"),
         }
     }
+}
+
+#[test]
+fn profiles_are_read_beside_the_platform() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let platform = r#"<platform version="4.1"><zone id="w" routing="Full">
+        <host id="a" speed="2f" core="1" speed_file="a.speed"/>
+        <link id="l" bandwidth="1Bps" latency="1s" sharing_policy="SPLITDUPLEX" latency_file="l.latency" state_file="l.state"/>
+        </zone></platform>"#;
+    write("platform.xml", platform);
+    write("a.speed", "1 0.5\n3 2\nLOOPAFTER 1\n");
+    write("l.latency", "2 0.25\n");
+    write("l.state", "4 0\n5 1\n");
+    let read = || Platform::from_path(&folder.path().join("platform.xml"));
+    let platform = read().unwrap();
+    let value = |resource, seconds: u64| {
+        platform.changes().value(resource, SimTime::from_picos(seconds * 1_000_000_000_000))
+    };
+    // A factor of the speed, from 1 s on, every 4 s.
+    let speeds = [0, 1, 3, 5, 7].map(|seconds| value(Resource::Speed(HostId::new(0)), seconds));
+    assert_eq!(speeds, [None, Some(1.0), Some(4.0), Some(1.0), Some(4.0)]);
+    for link in [0, 1].map(LinkId::new) {
+        assert_eq!(value(Resource::Latency(link), 2), Some(0.25));
+        assert_eq!([3, 4, 5].map(|at| value(Resource::Bandwidth(link), at)), [None, Some(0.0), None]);
+    }
+    write("l.state", "4 0\n3 1\n");
+    let error = read().unwrap_err().to_string();
+    assert!(error.contains("platform.xml:3: state_file: ") && error.contains("l.state:2: "), "{error}");
 }
 
 #[test]

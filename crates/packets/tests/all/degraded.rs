@@ -10,8 +10,8 @@ use crate::networks::{fat_tree, leaf_spine, network};
 
 /// Returns the name of the cable of the first output of a node that leads to a switch.
 fn first_cable(platform: &Platform, graph: &NetworkGraph, node: NodeId) -> String {
-    let channels = graph.outputs(node).iter().map(|&channel| graph.channel(channel));
-    let channel = channels.filter(|channel| channel.to.index() >= graph.hosts() as usize).last().unwrap();
+    let mut channels = graph.outputs(node).iter().map(|&channel| graph.channel(channel));
+    let channel = channels.rfind(|channel| channel.to.index() >= graph.hosts() as usize).unwrap();
     let name = &platform.link(channel.link).name;
     name.strip_suffix("_UP").or(name.strip_suffix("_DOWN")).unwrap().to_owned()
 }

@@ -309,6 +309,9 @@ pub(crate) struct RunArguments {
     /// Number of threads, from 1 (the default) to 1024.
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Execution")]
     pub(crate) threads: Option<i64>,
+    /// Also replays each job alone, and without each other one: how much slower it is than alone, and who delays it.
+    #[arg(long, help_heading = "Output")]
+    pub(crate) slowdown: bool,
     /// Writes checkpoints into this directory, from which --resume continues.
     #[arg(long, value_name = "DIR", help_heading = "Execution")]
     pub(crate) checkpoint: Option<PathBuf>,

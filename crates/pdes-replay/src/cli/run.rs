@@ -11,13 +11,14 @@ use pdes_replay::{
     Simulation, StopHandle,
 };
 use toml::Value;
+use trace_mmap::Trace;
 
 use super::arguments::RunArguments;
 use super::processes::agree;
 use super::{INTERRUPTED_STATUS, Misuse, files, goal, large_pages, progress, summary, timeline};
 
 /// Below this number of ranks their state fits in the caches of a core: large pages would take memory and save no time.
-const LARGE_PAGE_RANKS: u32 = 512;
+const LARGE_PAGE_RANKS: u64 = 512;
 
 /// Runs the replay that the arguments describe on all processes of a cluster; the first one prints the result.
 pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) -> Result<()> {
@@ -46,7 +47,13 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) 
     agree(cluster, if is_first { timeline::log_estimate(&simulation).map_err(Into::into) } else { Ok(()) })?;
     let simulation = stop_at_signals(simulation)?;
     let outcome = replay(&simulation, |counters| simulation.run(cluster, counters))?;
-    let finished = outcome.map_or(Ok(()), |outcome| finish(&simulation, &outcome, quiet));
+    let finished = outcome.map_or(Ok(()), |mut outcome| {
+        if simulation.spec().delays {
+            tracing::info!("replaying without some of the jobs, to find out who delays whom");
+            outcome.delays = Some(answers::delays(simulation.spec(), &outcome)?);
+        }
+        finish(&simulation, &outcome, quiet)
+    });
     agree(cluster, finished)
 }
 
@@ -100,8 +107,8 @@ fn log_start(simulation: &Simulation, execution: &Execution, processes: usize) {
     let (spec, trace) = (simulation.spec(), simulation.trace());
     tracing::info!(
         "replaying {} actions of {} ranks on {} ({}), {processes} process(es) with {} thread(s)",
-        trace.actions(),
-        trace.ranks(),
+        total(simulation, Trace::actions),
+        total(simulation, |trace| trace.ranks().into()),
         spec.platform,
         spec.model.key,
         spec.threads
@@ -136,9 +143,14 @@ fn log_start(simulation: &Simulation, execution: &Execution, processes: usize) {
 }
 
 fn replay<T>(simulation: &Simulation, replay: impl FnOnce(&Progress) -> Result<T, RunError>) -> Result<T> {
-    large_pages::set_large_pages(simulation.trace().ranks() >= LARGE_PAGE_RANKS);
+    large_pages::set_large_pages(total(simulation, |trace| trace.ranks().into()) >= LARGE_PAGE_RANKS);
     let counters = Progress::new(simulation.spec().threads);
-    Ok(progress::watch_replay(&counters, simulation.trace().actions(), || replay(&counters))?)
+    Ok(progress::watch_replay(&counters, total(simulation, Trace::actions), || replay(&counters))?)
+}
+
+/// Returns the sum of a number over the traces of all programs.
+fn total(simulation: &Simulation, number: impl Fn(&Trace) -> u64) -> u64 {
+    simulation.loaded_programs().map(|(_, trace, _)| number(trace)).fold(0, u64::saturating_add)
 }
 
 /// Prints the result and writes the report.
@@ -188,6 +200,7 @@ pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
         ("--threads", "engine", "threads", arguments.threads.map(Value::from)),
         ("--checkpoint", "checkpoint", "directory", path(&arguments.checkpoint)),
         ("--every", "checkpoint", "every", text(&arguments.every)),
+        ("--slowdown", "jobs", "slowdown", arguments.slowdown.then_some(true.into())),
         ("--resume", "checkpoint", "resume", arguments.resume.then_some(true.into())),
         ("--report", "output", "report", path(&arguments.report)),
         ("--json", "output", "report", arguments.json.then(|| "-".into())),

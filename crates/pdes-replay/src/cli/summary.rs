@@ -51,6 +51,9 @@ fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
             100.0 * total.share
         )?;
     }
+    if let Some(jobs) = &report.sections.jobs {
+        jobs.write(text)?;
+    }
     writeln!(text)?;
     for (what, end) in [("slowest", &report.slowest_rank), ("fastest", &report.fastest_rank)] {
         if let Some(RankEnd { rank, end_s }) = end {

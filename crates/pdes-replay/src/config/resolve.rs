@@ -3,6 +3,8 @@
 mod checkpoints;
 mod collectives;
 mod epochs;
+mod jobs;
+mod profiles;
 mod timeline;
 
 use std::collections::BTreeMap;
@@ -35,7 +37,10 @@ const MAX_MATRIX_GROUPS: u32 = 16384;
 pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
     let Sections {
         trace,
+        job,
+        jobs,
         platform,
+        profile,
         network,
         mpi,
         compute,
@@ -47,7 +52,8 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         output,
         mut named,
     } = sections;
-    let Some(path) = trace.path else {
+    jobs::check(&job, &trace, &platform)?;
+    let Some(path) = trace.path.or(job.first().and_then(|job| job.trace.clone())) else {
         return Err(value_error(
             "trace",
             "path",
@@ -94,7 +100,7 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         hosts: platform.hosts.clone(),
         placement: platform.placement.unwrap_or(default_placement),
         link_scale: link_scale(&network)?,
-        changes: Vec::new(),
+        profiles: profiles::profiles(profile)?,
         routing: platform.routing.unwrap_or_default(),
         model_parameters: named.remove(model.key).unwrap_or_default(),
         model,
@@ -126,6 +132,8 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         timeline,
         report: json_output("report", output.report)?,
         profile: json_output("profile", output.profile)?,
+        delays: jobs.slowdown,
+        seed: jobs.seed,
         ..RunSpec::new(path, platform_source(platform)?, preset)
     };
     for Extension { name, apply, .. } in &EXTENSIONS {
@@ -136,7 +144,7 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         };
         apply(section.clone(), &mut spec).map_err(failed)?;
     }
-    Ok(RunSpec { extensions, ..spec })
+    jobs::with_jobs(RunSpec { extensions, ..spec }, job)
 }
 
 fn value_error(section: &'static str, key: &'static str, message: impl Into<String>) -> ConfigError {

@@ -26,8 +26,16 @@ use super::{registries, value_schemas};
 pub(super) struct Sections {
     /// The trace of the program.
     pub(super) trace: TraceSection,
+    /// Programs that run at once on the machine, in place of `[trace]`: one `[[job]]` for each.
+    #[schemars(extend("x-page" = "jobs.md"))]
+    pub(super) job: Vec<JobSection>,
+    /// Options of runs of several jobs.
+    pub(super) jobs: JobsSection,
     /// The machine: a platform file, or an inline platform.
     pub(super) platform: PlatformSection,
+    /// Profiles of hosts and links: speeds, bandwidths and latencies over time, and when they are on. One `[[profile]]` for each.
+    #[schemars(extend("x-page" = "jobs.md#profiles"))]
+    pub(super) profile: Vec<ProfileSection>,
     /// The network model and its parameters.
     pub(super) network: NetworkSection,
     /// The parameters of the MPI library.
@@ -72,6 +80,43 @@ pub(super) struct TraceSection {
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+pub(super) struct JobSection {
+    /// Name of the job, which no other one has.
+    #[schemars(extend("x-default" = "`job-0`, `job-1`, ..."))]
+    pub(super) name: Option<String>,
+    /// The trace of its program, as `trace.path`.
+    #[schemars(extend("x-value" = "the name of a file or a directory", "x-default" = "required", "x-page" = "traces.md"))]
+    pub(super) trace: Option<PathBuf>,
+    /// Number of ranks, as `trace.ranks`.
+    #[schemars(range(min = 1), extend("x-default" = "those of the trace"))]
+    pub(super) ranks: Option<u32>,
+    /// Hosts file, as `platform.hosts`: which jobs with such files may share.
+    #[schemars(extend("x-value" = "the name of a file", "x-default" = "none"))]
+    pub(super) hosts: Option<PathBuf>,
+    /// Placement of ranks without a hosts file.
+    #[schemars(extend("x-default" = "`platform.placement`", "x-page" = "jobs.md#placements"))]
+    pub(super) placement: Option<PlacementPolicy>,
+    /// No other job has ranks on the hosts of this one.
+    #[schemars(extend("x-default" = "true, with `hosts` false"))]
+    pub(super) exclusive: Option<bool>,
+    /// Instant at which the job starts.
+    #[schemars(extend("default" = 0))]
+    pub(super) start: Option<Seconds>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct JobsSection {
+    /// Slowdown of each job against itself alone on its hosts, and the time that it loses to each other job (`--slowdown`).
+    #[schemars(extend("default" = false, "x-page" = "jobs.md#slowdown"))]
+    pub(super) slowdown: bool,
+    /// Seed of random placements.
+    #[schemars(extend("default" = 0))]
+    pub(super) seed: u64,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct PlatformSection {
     /// Platform file: SimGrid XML or TOML.
     #[schemars(extend("x-value" = "the name of a file", "x-default" = "this or `topology`", "x-page" = "platforms.md"))]
@@ -98,12 +143,49 @@ pub(super) struct PlatformSection {
     #[schemars(extend("x-value" = "the name of a file", "x-default" = "none"))]
     pub(super) hosts: Option<PathBuf>,
     /// Placement of ranks without a hosts file: `block` fills the cores of a host before the next one, as launchers do; `cyclic` deals
-    /// one rank to each host in turn, as SimGrid does.
+    /// one rank to each host in turn, as SimGrid does; the others are those of [jobs](jobs.md#placements).
     #[schemars(extend("x-default" = "`\"block\"`, for SimGrid's XML `\"cyclic\"`", "x-page" = "platforms.md#placement"))]
     pub(super) placement: Option<PlacementPolicy>,
     /// Routing in fat trees and dragonflies: with SimGrid's peculiarities (`simgrid`), or without (`textbook`).
     #[schemars(extend("default" = RoutingRule::default(), "x-page" = "platforms.md"))]
     pub(super) routing: Option<RoutingRule>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ProfileSection {
+    /// Name of the hosts, in which `*` stands for any text.
+    #[schemars(extend("x-default" = "this or `link`"))]
+    pub(super) host: Option<String>,
+    /// Name of the links, in which `*` stands for any text. Both directions of a cable have its name.
+    #[schemars(extend("x-default" = "this or `host`"))]
+    pub(super) link: Option<String>,
+    /// The quantity that changes: the `speed` of hosts, the `bandwidth` or the `latency` of links, or their `state`.
+    #[schemars(extend("x-default" = "required"))]
+    pub(super) quantity: Option<ProfiledQuantityName>,
+    /// Instants, each with the value from then on: a number is a factor of the platform's value, a text has a unit; a state is 0 (off) or 1.
+    #[schemars(with = "Vec<Vec<serde_json::Value>>", extend("x-value" = "a list of instants with values", "x-default" = "this or `file`"))]
+    pub(super) points: Option<Vec<(Seconds, toml::Value)>>,
+    /// Profile file of SimGrid: factors of speeds, bandwidths, latencies, or states, in its units.
+    #[schemars(extend("x-value" = "the name of a file", "x-default" = "this or `points`"))]
+    pub(super) file: Option<PathBuf>,
+    /// Time after which the points recur.
+    #[schemars(extend("x-default" = "they do not recur"))]
+    pub(super) period: Option<Seconds>,
+}
+
+/// Quantity of a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ProfiledQuantityName {
+    /// Speed of hosts.
+    Speed,
+    /// Bandwidth of links.
+    Bandwidth,
+    /// Latency of links.
+    Latency,
+    /// Hosts or links are on or off.
+    State,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

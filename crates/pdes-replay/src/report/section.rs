@@ -14,7 +14,7 @@ use super::SavedReport;
 use super::column::Column;
 use super::{
     Breakdown, CallTree, Communication, CriticalPath, Energy, Epochs, FileServers, Histograms, IdealMachines,
-    Links,
+    Jobs, Links,
 };
 
 /// A section of a report, from the outcome of a run to the page.
@@ -114,6 +114,8 @@ macro_rules! sections {
 }
 
 sections! {
+    /// Jobs of the run; null if the configuration has none. The other analyses of ranks are those of the first one.
+    jobs: Jobs,
     /// Epochs at whose boundaries rates changed; null if they changed at every event.
     epochs: Epochs,
     /// Run times on machines that have one cost after the other; null without `analysis.ideal_machines`, by default of long runs.

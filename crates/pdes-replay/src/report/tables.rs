@@ -11,6 +11,6 @@ fn percent(part: f64, whole: f64) -> f64 {
     if whole == 0.0 { 0.0 } else { 100.0 * part / whole }
 }
 
-fn seconds(picos: u64) -> f64 {
+pub(super) fn seconds(picos: u64) -> f64 {
     picos as f64 / 1e12
 }

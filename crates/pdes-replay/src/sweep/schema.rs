@@ -17,6 +17,8 @@ pub fn sweep_schema() -> Value {
 /// Returns the schema of the section `[grid]`: each key of a configuration with a list of values.
 pub(super) fn grid(_: &mut SchemaGenerator) -> Schema {
     let mut sections = sections();
+    // Jobs and profiles are lists: an axis sets them as a whole.
+    sections.retain(|_, section| section["properties"].is_object());
     for section in sections.iter_mut().flat_map(|(_, section)| section["properties"].as_object_mut()) {
         section.values_mut().for_each(list);
     }

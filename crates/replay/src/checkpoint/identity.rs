@@ -79,10 +79,10 @@ impl RunIdentity {
                 format!("{:?}", spec.routing).as_bytes(),
             ),
             IdentityPart::hashed("the placement of ranks", simulation.placement()),
-            IdentityPart::hashed("the other programs", &others),
+            IdentityPart::hashed("the start and the other programs", &(spec.start, &others)),
             IdentityPart::new("the network model", spec.model.key, spec.model.key.as_bytes()),
             IdentityPart::hashed("[network]", &(&spec.network, &spec.link_scale, &spec.platform_changes)),
-            IdentityPart::hashed("the changes of resources", &spec.changes),
+            IdentityPart::hashed("the changes of resources", simulation.platform().changes()),
             IdentityPart::hashed("network.epoch_s or network.regions", &simulation.epochs()),
             IdentityPart::hashed("[mpi] and [compute]", &spec.mpi),
             IdentityPart::new(

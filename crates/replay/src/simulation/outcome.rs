@@ -41,11 +41,22 @@ pub struct ProgramOutcome {
     pub timeline: Option<Summary>,
 }
 
+/// The time that a program of a run loses to the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delay {
+    /// End of the program alone on its hosts.
+    pub alone: SimTime,
+    /// Time that is lost to each program of the run \[ps\]; 0 to itself.
+    pub lost_ps: Vec<i128>,
+}
+
 /// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Results of the programs: first that of the run, then the [others](crate::RunSpec::other_programs) in their order.
     pub programs: Vec<ProgramOutcome>,
+    /// Delays of the programs, if they were asked for and [found](crate::RunSpec::delays).
+    pub delays: Option<Vec<Delay>>,
     /// Wall-clock time of the replay.
     pub replay_time: Duration,
     /// Messages that cross the partition; `None` if ranks are assigned to workers in blocks.

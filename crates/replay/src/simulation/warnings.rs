@@ -24,6 +24,11 @@ impl Simulation {
         warnings.extend(self.factors_warning());
         warnings.extend(self.surplus_threads_warning());
         warnings.extend(self.overcommitted_warning());
+        if let ([_, ..], Some(first)) = (self.programs.others(), &self.spec.name) {
+            warnings.push(format!(
+                "the analyses of ranks are those of the job {first:?} alone: put the job that you want to look into first"
+            ));
+        }
         let execution = self.execution(1);
         warnings.extend(execution.obstacles.iter().map(|(feature, why)| self.describe(*feature, why)));
         warnings

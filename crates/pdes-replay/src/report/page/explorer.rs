@@ -12,9 +12,10 @@ use super::super::saved::flat;
 use super::{FOOTER, Presentation, SavedReport, part};
 
 /// Scripts of the page, in the order in which they need each other.
-const SCRIPTS: [&str; 11] = [
+const SCRIPTS: [&str; 12] = [
     include_str!("words.js"),
     include_str!("summary.js"),
+    include_str!("jobs.js"),
     include_str!("ranks.js"),
     include_str!("call_tree.js"),
     include_str!("matrix.js"),

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 /// Largest number of changes of which all combinations are replayed.
-pub(super) const MAX_EXACT: usize = 7;
+pub(crate) const MAX_EXACT: usize = 7;
 /// Number of orders of more changes that are sampled; each also backwards.
 const ORDERS: usize = 32;
 /// Seed of the sampled orders.
 const SEED: u64 = 0x5ba9;
 
 /// A set of changes: bit `i` is that of change `i`.
-pub(super) type Changes = u32;
+pub(crate) type Changes = u32;
 
 /// How the parts of changes are found.
-pub(super) enum Plan {
+pub(crate) enum Plan {
     /// From all combinations.
     Exact(usize),
     /// From orders in which the changes are made one after the other.
@@ -21,7 +21,7 @@ pub(super) enum Plan {
 }
 
 impl Plan {
-    pub(super) fn new(changes: usize) -> Self {
+    pub(crate) fn new(changes: usize) -> Self {
         if changes <= MAX_EXACT {
             return Self::Exact(changes);
         }
@@ -37,7 +37,7 @@ impl Plan {
     }
 
     /// Returns the number of sampled orders; `None` if there are none.
-    pub(super) fn orders(&self) -> Option<usize> {
+    pub(crate) fn orders(&self) -> Option<usize> {
         match self {
             Self::Exact(_) => None,
             Self::Sampled(orders) => Some(orders.len()),
@@ -45,7 +45,7 @@ impl Plan {
     }
 
     /// Returns the combinations of changes whose values are needed, in ascending order: none, all, and each change alone or left out, too.
-    pub(super) fn combinations(&self) -> Vec<Changes> {
+    pub(crate) fn combinations(&self) -> Vec<Changes> {
         let mut needed: Vec<Changes> = match self {
             Self::Exact(changes) => (0..1 << changes).collect(),
             Self::Sampled(orders) => {
@@ -71,7 +71,7 @@ impl Plan {
     ///
     /// The part of a change is the mean, over all orders, of what it adds to the value when it is made (Shapley, "A Value for n-Person
     /// Games", 1953).
-    pub(super) fn parts(&self, values: &BTreeMap<Changes, i128>) -> (Vec<i128>, Option<Vec<f64>>) {
+    pub(crate) fn parts(&self, values: &BTreeMap<Changes, i128>) -> (Vec<i128>, Option<Vec<f64>>) {
         match self {
             Self::Exact(changes) => {
                 let factorial = |number: usize| (1..=number as i128).product::<i128>();

@@ -1,0 +1,170 @@
+//! The jobs of a run, for the report.
+
+use std::fmt::Write as _;
+
+use mpi_model::Statistics;
+use pdes_core::SimDuration;
+use replay::{Delay, Digest, Outcome, Simulation};
+use serde::{Deserialize, Serialize};
+
+use super::section::{CsvTable, Section};
+use super::tables::seconds;
+
+/// The jobs of a run, in the order of the configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Jobs(pub Vec<Job>);
+
+/// A job of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its name.
+    pub name: String,
+    /// Path of its trace, as given.
+    pub trace: String,
+    /// Hosts file, or placement.
+    pub placement: String,
+    /// Number of its ranks.
+    pub ranks: u32,
+    /// Number of hosts with its ranks.
+    pub hosts: usize,
+    /// Start \[s\].
+    pub start_s: f64,
+    /// End of its last rank \[s\].
+    pub end_s: f64,
+    /// Time from its start to its end \[s\].
+    pub simulated_time_s: f64,
+    /// A hash over the results of its ranks, as that of a run.
+    pub digest: String,
+    /// Number of its actions.
+    pub actions: u64,
+    /// Number of messages sent, point-to-point and inside collectives.
+    pub messages: u64,
+    /// Payload of these messages \[B\].
+    pub message_bytes: u64,
+    /// Time from its start to its end if it is alone on its hosts \[s\]; null unless slowdowns were asked for.
+    pub alone_s: Option<f64>,
+    /// Quotient of `simulated_time_s` and `alone_s`; null unless slowdowns were asked for.
+    pub slowdown: Option<f64>,
+    /// Time lost to each other job; null unless slowdowns were asked for.
+    pub delayed_by: Option<Vec<LostTime>>,
+}
+
+/// Time that a job loses to another one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LostTime {
+    /// Name of the other job.
+    pub job: String,
+    /// Time by which the job ends later \[s\]; negative if it ends earlier.
+    pub lost_s: f64,
+}
+
+impl Jobs {
+    /// Writes the jobs and, where they were asked for, their delays as tables.
+    pub fn write(&self, text: &mut String) -> std::fmt::Result {
+        let width = self.0.iter().map(|job| job.name.chars().count()).max().unwrap_or_default().max(10);
+        writeln!(
+            text,
+            "\n{:<width$} {:>7} {:>6} {:>16} {:>16} {:>16} {:>9}",
+            "job", "ranks", "hosts", "start", "end", "time", "slowdown"
+        )?;
+        for Job { name, ranks, hosts, start_s, end_s, simulated_time_s, slowdown, .. } in &self.0 {
+            let slowdown = slowdown.map_or("-".to_owned(), |slowdown| format!("{slowdown:.4}"));
+            writeln!(
+                text,
+                "{name:<width$} {ranks:>7} {hosts:>6} {start_s:>14.9} s {end_s:>14.9} s {simulated_time_s:>14.9} s {slowdown:>9}"
+            )?;
+        }
+        if self.0.iter().all(|job| job.delayed_by.is_none()) || self.0.len() < 2 {
+            return Ok(());
+        }
+        writeln!(text, "\n{:<width$} {:<width$} {:>16} {:>9}", "delayed", "by", "lost", "of alone")?;
+        for Job { name, delayed_by, alone_s, .. } in &self.0 {
+            for LostTime { job, lost_s } in delayed_by.iter().flatten() {
+                let share = 100.0 * lost_s / alone_s.unwrap_or_default().max(f64::MIN_POSITIVE);
+                writeln!(text, "{name:<width$} {job:<width$} {lost_s:>14.9} s {share:>7.2} %")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Section for Jobs {
+    fn new(simulation: &Simulation, outcome: &Outcome) -> Option<Self> {
+        simulation.spec().name.as_ref()?;
+        let names: Vec<String> = simulation.loaded_programs().map(|(spec, ..)| spec.label()).collect();
+        let actions = simulation.actions_of_programs(outcome);
+        let job =
+            |(index, (spec, trace, placement)): (usize, (&replay::ProgramSpec, _, &replay::Placement))| {
+                let _: &trace_mmap::Trace = trace;
+                let program = &outcome.programs[index];
+                let time = program.end() - spec.start;
+                let sum = |of: fn(&Statistics) -> u64| program.statistics.iter().map(of).sum();
+                let delay = outcome.delays.as_ref().map(|delays| &delays[index]);
+                let alone = delay.map(|delay| delay.alone - spec.start);
+                let lost = |Delay { lost_ps, .. }: &Delay| {
+                    let others = names.iter().zip(lost_ps).enumerate().filter(|(other, _)| *other != index);
+                    others
+                        .map(|(_, (job, &lost))| LostTime { job: job.clone(), lost_s: lost as f64 / 1e12 })
+                        .collect()
+                };
+                Job {
+                    name: names[index].clone(),
+                    trace: spec.trace.display().to_string(),
+                    placement: match &spec.hosts {
+                        Some(hosts) => hosts.display().to_string(),
+                        None => spec.placement.name().to_owned(),
+                    },
+                    ranks: trace.ranks(),
+                    hosts: placement.used_hosts(),
+                    start_s: spec.start.as_secs_f64(),
+                    end_s: program.end().as_secs_f64(),
+                    simulated_time_s: seconds(time.as_picos()),
+                    digest: Digest::of(program.ends.iter().copied().zip(&program.statistics)).to_string(),
+                    actions: actions[index],
+                    messages: sum(|rank| rank.messages),
+                    message_bytes: sum(|rank| rank.bytes.get()),
+                    alone_s: alone.map(|alone| seconds(alone.as_picos())),
+                    slowdown: alone
+                        .filter(|alone| *alone > SimDuration::ZERO)
+                        .map(|alone| time.as_picos() as f64 / alone.as_picos() as f64),
+                    delayed_by: delay.map(lost),
+                }
+            };
+        Some(Self(simulation.loaded_programs().enumerate().map(job).collect()))
+    }
+
+    fn write_tables(&self, text: &mut String) -> std::fmt::Result {
+        self.write(text)
+    }
+
+    fn csv(&self) -> Vec<CsvTable> {
+        let header = ["job", "start_s", "end_s", "simulated_time_s", "alone_s", "digest"];
+        let optional = |number: Option<f64>| number.map_or(String::new(), |number| number.to_string());
+        let row = |job: &Job| {
+            vec![
+                job.name.clone(),
+                job.start_s.to_string(),
+                job.end_s.to_string(),
+                job.simulated_time_s.to_string(),
+                optional(job.alone_s),
+                job.digest.clone(),
+            ]
+        };
+        let lost = self.0.iter().flat_map(|job| {
+            let rows = job.delayed_by.iter().flatten();
+            rows.map(|lost| vec![job.name.clone(), lost.job.clone(), lost.lost_s.to_string()])
+        });
+        let table = |name, header: &[&str], rows| CsvTable {
+            name,
+            header: header.iter().map(|name| (*name).to_owned()).collect(),
+            rows,
+        };
+        let mut tables = vec![table("jobs", &header, self.0.iter().map(row).collect())];
+        let lost: Vec<_> = lost.collect();
+        if !lost.is_empty() {
+            tables.push(table("delays", &["job", "delayed_by", "lost_s"], lost));
+        }
+        tables
+    }
+}

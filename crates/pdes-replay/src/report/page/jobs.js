@@ -1,0 +1,33 @@
+// Jobs of the run, and who delays whom.
+"use strict";
+
+function showJobs() {
+  const jobs = run.jobs;
+  if (!jobs) return;
+  const box = section("jobs", "Jobs", "Programs that ran at once. Other sections about ranks are those of the first job.");
+  const columns = [
+    { name: "job", value: (job) => jobs[job].name },
+    { name: "placement", value: (job) => jobs[job].placement },
+    { name: "ranks", value: (job) => jobs[job].ranks, text: count },
+    { name: "hosts", value: (job) => jobs[job].hosts, text: count },
+    { name: "start", value: (job) => jobs[job].start_s, text: seconds },
+    { name: "end", value: (job) => jobs[job].end_s, text: seconds },
+    { name: "time", value: (job) => jobs[job].simulated_time_s, text: seconds },
+    { name: "sent", value: (job) => jobs[job].message_bytes, text: bytes },
+  ];
+  const isCompared = jobs.every((job) => job.delayed_by);
+  if (isCompared) {
+    columns.push({ name: "alone", value: (job) => jobs[job].alone_s, text: seconds });
+    columns.push({ name: "slowdown", value: (job) => jobs[job].slowdown, text: (factor) => factor.toFixed(4) });
+  }
+  table(box, columns, jobs.map((_, job) => job), {});
+  if (!isCompared || jobs.length < 2) return;
+  const names = jobs.map((job) => job.name);
+  const cells = jobs.flatMap((job, row) => job.delayed_by.map((lost) => [names.indexOf(lost.job), row, lost.lost_s]));
+  const map = chart(box, "Who delays whom: time lost by a job (line) to another one (column)", 120 + 28 * jobs.length, (colours) =>
+    heat(colours, {
+      columns: names, rows: names, cells, scale: "diverging", format: seconds, xName: "delays", yName: "delayed",
+      hint: (_, [column, row, lost]) => `${names[column]} delays ${names[row]} by <b>${seconds(lost)}</b>`,
+    }));
+  map.id = "delays-map";
+}
