@@ -102,6 +102,7 @@ static BUS: Model = Model {
     }),
     with_epochs: None,
     parallelism: Parallelism::None,
+    check: None,
 };
 
 /// Two messages of a kilobyte between four ranks, with their envelopes.

@@ -7,7 +7,7 @@ use pdes_core::{Cluster, Progress};
 use pdes_replay::{Config, ExecutionMode, Outcome, Report, RunError, Simulation};
 
 use crate::checkpoints::replay_in_parts;
-use crate::command_line::Folder;
+use crate::command_line::{Folder, command};
 use crate::forward::PROTOCOLS;
 use crate::matrix::digest;
 use crate::trace_commands::trace;
@@ -212,4 +212,22 @@ fn what_has_no_effect_is_warned_of_and_bad_platforms_are_refused() {
         matches!(refused, RunError::Network(_)) && refused.to_string().contains("split_duplex"),
         "{refused}"
     );
+}
+
+#[test]
+fn checks_of_platforms_tell_the_channels_of_each_routing() {
+    let folder = Folder::new();
+    let check = |text: &str| {
+        let platform = folder.write("platform.toml", text);
+        let done = command().args(["platform", "check"]).arg(&platform).assert().success();
+        String::from_utf8(done.get_output().stdout.clone()).unwrap()
+    };
+    let dragonfly = check(DRAGONFLY);
+    let channels = "minimal 2, ecmp 3, spray 3, adaptive 3, valiant 3, ugal-l 3, ugal-g 3, par 4";
+    assert!(
+        dragonfly.contains(&format!("packets: no deadlocks with virtual channels: {channels}\n")),
+        "{dragonfly}"
+    );
+    assert!(check(TREE).contains("minimal 1, ecmp 1, spray 1, adaptive 1\n"));
+    assert!(check(&TREE.replace("speed", "sharing = 'shared'\nspeed")).contains("split_duplex"));
 }

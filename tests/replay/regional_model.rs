@@ -122,6 +122,7 @@ static POST: Model = Model {
     }),
     with_epochs: None,
     parallelism: Parallelism::Regions,
+    check: None,
 };
 
 fn spec(folder: &Folder, settings: &[&str]) -> RunSpec {

@@ -55,8 +55,8 @@ pub use execution::{Execution, ExecutionMode, Feature, Obstacle};
 pub use fast_forward::FastForward;
 pub use loggops::LogGopsSection;
 pub use models::{
-    MODELS, Model, ModelSection, Network, Parallelism, RegionPlanner, RegionalNetwork, RegionalReplayer,
-    Replayer,
+    MODELS, Model, ModelSection, Network, Parallelism, PlatformCheck, RegionPlanner, RegionalNetwork,
+    RegionalReplayer, Replayer,
 };
 pub use network_tag::NetworkTag;
 pub use noise::HostNoise;

@@ -7,8 +7,12 @@ use std::fmt;
 use std::sync::Once;
 
 use netmodel::epoch::{EpochCounts, EpochMachine, EpochRegion, EpochSummary};
-use netmodel::{Capabilities, EpochNetwork, FlowNetwork, Platform, UncontendedNetwork, WindowMachine};
-use packets::{PacketMachine, PacketParameters, PacketRegion, PacketStatistics};
+use netmodel::{
+    Capabilities, EpochNetwork, FlowNetwork, LinkId, Platform, UncontendedNetwork, WindowMachine,
+};
+use packets::{
+    PacketError, PacketMachine, PacketParameters, PacketRegion, PacketRouting, PacketStatistics, Queues,
+};
 use pdes_core::{ExchangeCounts, RegionIndex, SimDuration};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -37,7 +41,12 @@ pub struct Model {
     pub with_epochs: Option<Network>,
     /// How threads share a replay without epochs.
     pub parallelism: Parallelism,
+    /// Says whether the model can go wrong on a platform, and what it needs there; `None` if it has nothing to say.
+    pub check: Option<PlatformCheck>,
 }
+
+/// Checks a platform: a line about it, or what can go wrong there.
+pub type PlatformCheck = fn(&Platform) -> Result<String, String>;
 
 /// Section of the configuration that belongs to one model: a type that is read from it.
 #[derive(Clone, Copy)]
@@ -140,6 +149,7 @@ pub static MODELS: [Model; 4] = [
             regions: Some(RegionalNetwork { plan: Some(RegionPlan::with_epochs), replay: in_epochs }),
         }),
         parallelism: Parallelism::Windows,
+        check: None,
     },
     Model {
         key: "contention-free",
@@ -166,6 +176,7 @@ pub static MODELS: [Model; 4] = [
         }),
         with_epochs: None,
         parallelism: Parallelism::Uncontended,
+        check: None,
     },
     Model {
         key: "packets",
@@ -215,6 +226,7 @@ pub static MODELS: [Model; 4] = [
         }),
         with_epochs: None,
         parallelism: Parallelism::Regions,
+        check: Some(check_channels),
     },
     Model {
         key: "loggops",
@@ -224,6 +236,7 @@ pub static MODELS: [Model; 4] = [
         network: None,
         with_epochs: None,
         parallelism: Parallelism::None,
+        check: None,
     },
 ];
 
@@ -278,6 +291,40 @@ fn packets_on<'p>(
 ) -> Result<PacketMachine<'p>, RunError> {
     let parameters: PacketParameters = parameters.clone().try_into().expect("the section was checked");
     PacketMachine::new(platform, &parameters, hosts).map_err(|error| RunError::Network(Box::new(error)))
+}
+
+/// Largest number of hosts between which all ways of packets are followed.
+const CHECKED_HOSTS: usize = 256;
+
+/// Finds the virtual channels that each routing of packets needs on a platform, and proves that buffers do not wait for each other in a
+/// circle.
+fn check_channels(platform: &Platform) -> Result<String, String> {
+    let hosts = vec![0; platform.hosts().len()];
+    if hosts.len() > CHECKED_HOSTS {
+        return Ok(format!("ways are followed between up to {CHECKED_HOSTS} hosts"));
+    }
+    let mut channels = Vec::new();
+    for routing in PacketRouting::ALL {
+        let parameters = PacketParameters { queues: Queues::Credits, routing, ..PacketParameters::default() };
+        let machine = match PacketMachine::new(platform, &parameters, (&hosts, 1)) {
+            Ok(machine) => machine,
+            Err(PacketError::NoChoice { .. } | PacketError::NoGroups { .. }) => continue,
+            Err(error) => return Ok(error.to_string()),
+        };
+        if let Some(circle) = machine.find_circular_wait().map_err(|error| error.to_string())? {
+            let link = |&(link, channel): &(LinkId, u32)| {
+                format!("{} (channel {channel})", platform.link(link).name)
+            };
+            let circle: Vec<String> = circle.iter().map(link).collect();
+            let routing = routing.name();
+            return Err(format!(
+                "buffers can wait for each other in a circle under {routing:?}: {}",
+                circle.join(", ")
+            ));
+        }
+        channels.push(format!("{} {}", routing.name(), machine.virtual_channels()));
+    }
+    Ok(format!("no deadlocks with virtual channels: {}", channels.join(", ")))
 }
 
 impl Model {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use figures::quantity::metric;
 use netmodel::measures::Measures;
 use netmodel::{ContentionFree, HostId, LinkId, NetworkParameters, Platform, Preset, Sharing};
-use pdes_replay::read_platform;
+use pdes_replay::{MODELS, Model, read_platform};
 use serde_json::{Value, json};
 
 use super::Misuse;
@@ -94,13 +94,21 @@ fn check(path: &Path) -> Result<String> {
         "{}: {missing} pair(s) of hosts have no route between them",
         path.display()
     );
-    Ok(format!(
+    let mut text = format!(
         "{}: {} hosts, {} links, routes followed: {}\n",
         path.display(),
         measures.hosts,
         measures.links,
         measures.diameter.coverage
-    ))
+    );
+    for Model { key, check, .. } in &MODELS {
+        if let Some(check) = check {
+            let found =
+                check(&platform).map_err(|found| anyhow::anyhow!("{}: {key}: {found}", path.display()))?;
+            writeln!(text, "{key}: {found}")?;
+        }
+    }
+    Ok(text)
 }
 
 fn host(platform: &Platform, name: &str) -> Result<HostId> {
