@@ -127,6 +127,12 @@ pub enum PacketError {
         /// The routing.
         routing: String,
     },
+    /// Nothing is marked, or there is no window.
+    #[error(
+        "packets.congestion = \"dctcp\" sets windows by marks of output queues: set packets.queues = \"fifo\" and packets.in_flight = \
+         \"loop\", or packets.congestion = \"none\""
+    )]
+    NoWindow,
     /// A buffer cannot hold a packet.
     #[error(
         "packets.buffer_bytes is {found}, and a packet with its header has {packet} bytes, which a buffer has to hold: set {packet} or more"

@@ -73,6 +73,8 @@ pub(crate) struct Fabric<'m, 'p> {
     pub(crate) counts: FabricCounts,
     /// All arrivals of packets at hosts, if they are recorded.
     pub(crate) recorded: Option<Vec<PacketArrival>>,
+    /// Packets are marked that meet long queues.
+    marks: bool,
     /// With credits.
     buffers: Option<Box<Buffers>>,
     gathered: Vec<Packet>,
@@ -133,7 +135,7 @@ pub(crate) enum FabricMessage {
     /// A packet reaches an input port; `tail` is the arrival of its last byte.
     Packet { input: u32, packet: Packet, tail: u64 },
     /// A packet of a message has arrived.
-    Acknowledgement { at: u64, message: MessageKey },
+    Acknowledgement { at: u64, message: MessageKey, is_marked: bool },
     /// The buffer of a channel behind an output port has room again, of which the port learns at an instant.
     Credit { port: u32, channel: u32, back: u64, bytes: u32 },
 }
@@ -349,6 +351,12 @@ impl Fabric<'_, '_> {
         let header = self.cut_through_header();
         let Port { free_at, picos_per_byte, latency, far } = &mut self.ports[port as usize];
         let time = transmission(packet.bytes, *picos_per_byte);
+        if self.marks {
+            let queued = free_at.saturating_sub(packet.at) as f64;
+            if queued > f64::from(self.machine.parameters.mark_bytes) * *picos_per_byte {
+                packet.mark();
+            }
+        }
         let mut start = packet.at.max(*free_at);
         if let Some(tail) = tail {
             start = start.max(tail.saturating_sub(time));

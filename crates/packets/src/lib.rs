@@ -51,8 +51,8 @@ pub use fabric::PacketArrival;
 pub use machine::PacketMachine;
 pub use packet::MessageKey;
 pub use parameters::{
-    Arbitration, Crossbar, DegradedLink, InFlight, PacketParameters, PacketRouting, Queues, Switching,
-    Weights,
+    Arbitration, Congestion, Crossbar, DegradedLink, InFlight, PacketParameters, PacketRouting, Queues,
+    Switching, Weights,
 };
 pub use region::{PacketMessage, PacketRegion};
 pub use statistics::PacketStatistics;

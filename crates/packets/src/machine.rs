@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::region::PacketRegion;
-use crate::{PacketError, PacketParameters, PacketRouting, Queues};
+use crate::{Congestion, InFlight, PacketError, PacketParameters, PacketRouting, Queues};
 use channels::Channels;
 pub(crate) use groups::{GroupTable, GroupWay};
 use outputs::OutputTable;
@@ -139,6 +139,11 @@ impl<'p> PacketMachine<'p> {
         if parameters.queues == Queues::Credits && longest > parameters.buffer_bytes.into() {
             let (found, packet) = (parameters.buffer_bytes, longest as u32);
             return Err(PacketError::SmallBuffers { found, packet });
+        }
+        if parameters.congestion == Congestion::Dctcp
+            && (parameters.queues == Queues::Credits || parameters.in_flight() == InFlight::Unlimited)
+        {
+            return Err(PacketError::NoWindow);
         }
         let graph = NetworkGraph::of(platform)?;
         let rates = degraded::rates(platform, &graph, parameters)?;

@@ -37,7 +37,8 @@ pub(crate) struct Packet {
     /// Instant at which it could leave its host, where that decides who goes first \[ps\].
     pub(crate) born: u64,
     pub(crate) message: MessageKey,
-    /// Number in its message; the highest bit marks the last packet, the next one those that are acknowledged.
+    /// Number in its message; the highest bit marks the last packet, the next one those that are acknowledged, the next one those that
+    /// have met a long queue.
     number: u32,
     /// Payload and header.
     pub(crate) bytes: u32,
@@ -48,9 +49,10 @@ pub(crate) struct Packet {
 const _: () = assert!(size_of::<Packet>() == 40);
 
 /// Largest number of packets of a message.
-pub(crate) const MAX_PACKETS: u64 = ACKNOWLEDGED as u64;
+pub(crate) const MAX_PACKETS: u64 = MARKED as u64;
 const LAST: u32 = 1 << 31;
 const ACKNOWLEDGED: u32 = 1 << 30;
+const MARKED: u32 = 1 << 29;
 
 impl Packet {
     pub(crate) fn new(at: u64, message: MessageKey, number: u32, is_last: bool, bytes: u32) -> Self {
@@ -60,7 +62,7 @@ impl Packet {
     /// Returns the number in the message, from 0.
     #[inline]
     pub(crate) fn number(&self) -> u32 {
-        self.number & !(LAST | ACKNOWLEDGED)
+        self.number & (MARKED - 1)
     }
 
     #[inline]
@@ -71,6 +73,17 @@ impl Packet {
     /// Returns the packet, marked if its arrival is to be acknowledged.
     pub(crate) fn acknowledged_if(self, is_acknowledged: bool) -> Self {
         Self { number: if is_acknowledged { self.number | ACKNOWLEDGED } else { self.number }, ..self }
+    }
+
+    /// Marks the packet: it has met a long queue.
+    #[inline]
+    pub(crate) fn mark(&mut self) {
+        self.number |= MARKED;
+    }
+
+    #[inline]
+    pub(crate) fn is_marked(&self) -> bool {
+        self.number & MARKED != 0
     }
 
     #[inline]

@@ -31,6 +31,11 @@ pub struct PacketParameters {
     pub routing: PacketRouting,
     /// How much of a message may be on its way; by default `loop` with `fifo`, `unlimited` with `credits`.
     pub in_flight: Option<InFlight>,
+    /// What a message does when queues grow.
+    pub congestion: Congestion,
+    /// With `dctcp`: a packet that finds more than this before an output is marked.
+    #[schemars(extend("x-unit" = "B"))]
+    pub mark_bytes: u32,
     /// Seed of the hashes by which packets choose their ways.
     pub seed: u64,
     /// Links that have failed or are slow from the start.
@@ -52,11 +57,24 @@ impl Default for PacketParameters {
             switching: Switching::StoreAndForward,
             routing: PacketRouting::Minimal,
             in_flight: None,
+            congestion: Congestion::None,
+            mark_bytes: 65_536,
             seed: 1,
             degraded: Vec::new(),
             weights: Weights::Equal,
         }
     }
+}
+
+/// What a message does when queues grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Congestion {
+    /// Nothing.
+    None,
+    /// Its window, at first and at most that of the loop, shrinks by half the share of its packets that are marked, as an average, or grows
+    /// by a packet, once per window (Alizadeh et al., "Data Center TCP (DCTCP)", 2010).
+    Dctcp,
 }
 
 /// A link that has failed or is slow.

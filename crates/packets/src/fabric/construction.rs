@@ -9,6 +9,7 @@ use super::injection::Injection;
 use super::nodes::{Far, IDLE, Node, NodeQueue, Port};
 use super::routes::StaticRoutes;
 use super::{Fabric, FabricCounts};
+use crate::Congestion;
 use crate::machine::{NodeEntry, PacketMachine};
 
 impl<'m, 'p> Fabric<'m, 'p> {
@@ -94,6 +95,7 @@ impl<'m, 'p> Fabric<'m, 'p> {
             outgoing: Vec::new(),
             counts: FabricCounts::default(),
             recorded: None,
+            marks: machine.parameters.congestion == Congestion::Dctcp,
             buffers,
             gathered: Vec::new(),
             gathered_inputs: Vec::new(),

@@ -26,9 +26,10 @@ impl Fabric<'_, '_> {
         if packet.is_acknowledged() {
             let region = self.machine.home(message.src);
             if region == self.region {
-                self.acknowledge(message, at);
+                self.acknowledge(message, at, packet.is_marked());
             } else {
-                self.outgoing.push((region, FabricMessage::Acknowledgement { at, message }));
+                let is_marked = packet.is_marked();
+                self.outgoing.push((region, FabricMessage::Acknowledgement { at, message, is_marked }));
             }
         }
         if packet.is_last() && (packet.number() == 0 || self.machine.parameters.routing.keeps_order()) {
@@ -54,7 +55,9 @@ impl Fabric<'_, '_> {
     /// If there is no route for a packet, which its sender has found.
     pub(crate) fn receive(&mut self, message: FabricMessage) -> Result<(), RouteError> {
         match message {
-            FabricMessage::Acknowledgement { at, message } => self.acknowledge(message, at),
+            FabricMessage::Acknowledgement { at, message, is_marked } => {
+                self.acknowledge(message, at, is_marked);
+            }
             FabricMessage::Credit { port, channel, back, bytes } => {
                 let mut buffers = self.buffers.take().expect("all regions have credits");
                 self.add_credit(&mut buffers, port - self.first_port, channel, (back, bytes));

@@ -2,7 +2,7 @@
 
 use netmodel::{HostId, RouteError};
 
-use super::injection::{Injection, Stream};
+use super::injection::{Injection, Stream, Window};
 use super::nodes::{IDLE, Node};
 use super::routes::Pair;
 use super::{Fabric, Report, ReportKind};
@@ -156,7 +156,7 @@ impl Fabric<'_, '_> {
     /// If there is no route.
     ///
     /// # Panics
-    /// If the message has more than 2^30 packets.
+    /// If the message has more than 2^29 packets.
     pub(crate) fn begin(
         &mut self,
         at: u64,
@@ -171,7 +171,7 @@ impl Fabric<'_, '_> {
         let packets = bytes.div_ceil(payload).max(1);
         assert!(
             packets <= MAX_PACKETS,
-            "a message of {bytes} bytes has {packets} packets, expected at most 2^30"
+            "a message of {bytes} bytes has {packets} packets, expected at most 2^29"
         );
         let node = self.node_of(src);
         self.catch_up_with(node, at);
@@ -183,7 +183,8 @@ impl Fabric<'_, '_> {
             let (port, first) = self.route(node, first, self.buffers.as_deref());
             (port, first.path)
         };
-        let stream = Stream::new(message, packets as u32, last, (port, path), limit);
+        let mut stream = Stream::new(message, packets as u32, last, (port, path), limit);
+        stream.window = stream.limit.filter(|_| self.marks).map(Window::new);
         let place = match self.free_streams.pop() {
             Some(place) => {
                 self.streams[place as usize] = stream;
@@ -199,16 +200,21 @@ impl Fabric<'_, '_> {
         Ok(message)
     }
 
-    /// Lets a message continue that an acknowledgement has reached, unless an earlier one has.
+    /// Lets a message continue that an acknowledgement has reached, unless an earlier one has, or its window has shrunk.
     pub(crate) fn resume(&mut self, at: u64, message: MessageKey) {
-        if let Some(&place) = self.stream_places.get(&message)
-            && self.streams[place as usize].waits == Some(Some(at))
-        {
-            self.streams[place as usize].waits = None;
-            let node = self.node_of(message.src);
-            self.catch_up_with(node, at);
-            self.join(node, place, at);
+        let Some(&place) = self.stream_places.get(&message) else { return };
+        let stream = &mut self.streams[place as usize];
+        if stream.waits != Some(Some(at)) {
+            return;
         }
+        if stream.check_limit(at) {
+            let known = stream.waits.flatten();
+            self.reports.extend(known.map(|at| Report { at, message, kind: ReportKind::Resumed }));
+            return;
+        }
+        let node = self.node_of(message.src);
+        self.catch_up_with(node, at);
+        self.join(node, place, at);
     }
 
     /// Lets a message send packets from now on, after the other messages of its port.
@@ -226,11 +232,11 @@ impl Fabric<'_, '_> {
     }
 
     /// Takes in that a packet of a message has arrived at an instant.
-    pub(super) fn acknowledge(&mut self, message: MessageKey, arrival: u64) {
+    pub(super) fn acknowledge(&mut self, message: MessageKey, arrival: u64, is_marked: bool) {
         let place = self.stream_places[&message];
         let at = arrival.saturating_add(self.routes.known_pair(message).back);
         let stream = &mut self.streams[place as usize];
-        if stream.add_acknowledgement(at) {
+        if stream.add_acknowledgement(at, is_marked) {
             self.reports.push(Report { at, message, kind: ReportKind::Resumed });
         }
         if stream.is_over() {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use pdes_core::StateVisitor;
 use serde::{Deserialize, Serialize};
 
 use super::nodes::IDLE;
@@ -34,10 +35,55 @@ pub(super) struct Stream {
     pub(super) limit: Option<u32>,
     /// Acknowledgements that have come.
     pub(super) returned: u32,
-    /// Instants of acknowledgements that are known and have not come \[ps\].
-    pub(super) acknowledged: VecDeque<u64>,
+    /// Acknowledgements that are known and have not come: instants \[ps\], and whether their packets were marked.
+    pub(super) acknowledged: VecDeque<(u64, bool)>,
+    /// Window of which the limit is a part, if marks change it.
+    pub(super) window: Option<Window>,
     /// The message waits for an acknowledgement; the earliest that is known, if there is one.
     pub(super) waits: Option<Option<u64>>,
+}
+
+/// A window of packets that changes by marks.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Window {
+    packets: f64,
+    most: f64,
+    /// Average share of packets that are marked.
+    share: f64,
+    /// Acknowledgements since the last change, and those of marked packets.
+    returned: u32,
+    marked: u32,
+}
+
+impl Window {
+    /// Weight of the last window in the average share.
+    const GAIN: f64 = 1.0 / 16.0;
+
+    /// Makes a window of so many packets, which is also its largest.
+    pub(super) fn new(packets: u32) -> Self {
+        let packets = packets.into();
+        Self { packets, most: packets, share: 1.0, returned: 0, marked: 0 }
+    }
+
+    /// Takes in an acknowledgement; returns the number of packets that may be on their way.
+    fn acknowledge(&mut self, is_marked: bool) -> u32 {
+        let Self { packets, most, share, returned, marked } = self;
+        *returned += 1;
+        *marked += u32::from(is_marked);
+        if f64::from(*returned) >= *packets {
+            *share += Self::GAIN * (f64::from(*marked) / f64::from(*returned) - *share);
+            let next = if *marked > 0 { *packets * (1.0 - *share / 2.0) } else { *packets + 1.0 };
+            *packets = next.clamp(1.0, *most);
+            (*returned, *marked) = (0, 0);
+        }
+        *packets as u32
+    }
+
+    pub(super) fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        let Self { packets, most, share, returned, marked } = self;
+        [packets, most, share].into_iter().for_each(|part| visitor.plain(part));
+        [returned, marked].into_iter().for_each(|part| visitor.plain(part));
+    }
 }
 
 impl Stream {
@@ -59,6 +105,7 @@ impl Stream {
             limit: limit.filter(|&limit| limit < packets),
             returned: 0,
             acknowledged: VecDeque::new(),
+            window: None,
             waits: None,
         }
     }
@@ -85,28 +132,37 @@ impl Stream {
 
     /// Returns whether the message must wait at an instant before it sends another packet, and until when if that is known.
     pub(super) fn check_limit(&mut self, at: u64) -> bool {
-        let Some(limit) = self.limit else { return false };
-        while self.acknowledged.front().is_some_and(|&back| back <= at) {
+        let Some(mut limit) = self.limit else { return false };
+        while let Some(&(_, is_marked)) = self.acknowledged.front().filter(|(back, _)| *back <= at) {
             self.acknowledged.pop_front();
             self.returned += 1;
+            if let Some(window) = &mut self.window {
+                limit = window.acknowledge(is_marked);
+            }
         }
+        self.limit = Some(limit);
         let waits = self.sent - self.returned >= limit;
-        self.waits = waits.then(|| self.acknowledged.front().copied());
+        self.waits = waits.then(|| self.acknowledged.front().map(|&(back, _)| back));
         waits
     }
 
     /// Returns the number of packets after which the message waits, if the last of them is sent at an instant.
     fn packets_until_wait(&self, at: u64) -> u32 {
+        if self.window.is_some() {
+            // It may shrink with each acknowledgement.
+            return 1;
+        }
         self.limit.map_or(u32::MAX, |limit| {
-            let returned = self.acknowledged.partition_point(|&back| back <= at) as u32;
+            let returned = self.acknowledged.partition_point(|&(back, _)| back <= at) as u32;
             limit + self.returned + returned - self.sent
         })
     }
 
     /// Adds an acknowledgement that comes at an instant; returns whether the message waits for it.
-    pub(super) fn add_acknowledgement(&mut self, at: u64) -> bool {
-        let place = self.acknowledged.partition_point(|&known| known <= at);
-        self.acknowledged.insert(place, at);
+    pub(super) fn add_acknowledgement(&mut self, at: u64, is_marked: bool) -> bool {
+        // The order of equal instants is that of marks, whatever came first.
+        let place = self.acknowledged.partition_point(|&known| known <= (at, is_marked));
+        self.acknowledged.insert(place, (at, is_marked));
         match &mut self.waits {
             Some(until) if until.is_none_or(|until| at < until) => {
                 *until = Some(at);

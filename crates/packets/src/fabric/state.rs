@@ -59,6 +59,7 @@ impl State for Fabric<'_, '_> {
             outgoing,
             counts: FabricCounts { packets, hops },
             recorded: _,
+            marks: _,
             buffers,
             gathered: _,
             gathered_inputs: _,
@@ -177,13 +178,28 @@ impl Fabric<'_, '_> {
 
 impl Stream {
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        let Self { message, port, path, packets, sent, last_bytes, limit, returned, acknowledged, waits } =
-            self;
+        let Self {
+            message,
+            port,
+            path,
+            packets,
+            sent,
+            last_bytes,
+            limit,
+            returned,
+            acknowledged,
+            window,
+            waits,
+        } = self;
         message.visit(visitor);
         [port, path, packets, sent, last_bytes, returned].into_iter().for_each(|part| visitor.plain(part));
         visitor.plain(limit);
         visitor.compare(&acknowledged.len());
-        acknowledged.iter_mut().for_each(|at| visit_picos(at, visitor));
+        for (back, is_marked) in acknowledged {
+            visit_picos(back, visitor);
+            visitor.compare(is_marked);
+        }
+        window.iter_mut().for_each(|window| window.visit(visitor));
         visitor.compare(&waits.map(|until| until.is_some()));
         waits.iter_mut().flatten().for_each(|until| visit_picos(until, visitor));
     }

@@ -145,6 +145,29 @@ fn channels_do_not_wait_in_a_circle() {
     }
 }
 
+/// Routings of a dragonfly whose longest shortest ways cross three cables between routers need no more channels than they change.
+#[test]
+fn each_routing_has_as_many_channels_as_it_needs() {
+    let shape =
+        "kind = 'dragonfly', groups = 4, blue = 1, chassis = 1, black = 1, blades = 4, green = 1, nodes = 1";
+    let platform = network(shape, 1.0, 100.0);
+    let channels = PacketRouting::ALL.map(|routing| {
+        let machine = machine(&platform, &PacketParameters { routing, ..credits(1000, 1) });
+        (routing.name(), machine.virtual_channels())
+    });
+    let expected = [
+        ("minimal", 2),
+        ("ecmp", 3),
+        ("spray", 3),
+        ("adaptive", 3),
+        ("valiant", 3),
+        ("ugal-l", 3),
+        ("ugal-g", 3),
+        ("par", 4),
+    ];
+    assert_eq!(channels, expected);
+}
+
 /// With buffers of one packet everything arrives.
 #[test]
 fn the_smallest_buffers_do_not_deadlock() {

@@ -1,6 +1,7 @@
 //! Packets against closed forms, htsim and max-min fairness, and in any number of regions.
 
 mod closed_forms;
+mod congestion;
 mod credits;
 mod degraded;
 mod driver;

@@ -1,7 +1,7 @@
 //! What cannot be simulated is refused by name.
 
 use netmodel::{GraphError, Platform, RoutingRule};
-use packets::{PacketError, PacketMachine, PacketParameters, PacketRouting, Queues};
+use packets::{Congestion, InFlight, PacketError, PacketMachine, PacketParameters, PacketRouting, Queues};
 
 use crate::networks::network;
 
@@ -54,6 +54,16 @@ fn credits_need_room_and_channels() {
     assert_eq!(refusal(&torus, &one), PacketError::FewChannels { routing: routing(), needed: 2, found: 1 });
     let many = PacketParameters { virtual_channels: Some(65), ..credits };
     assert_eq!(refusal(&torus, &many), PacketError::ManyChannels { routing: routing(), found: 65, most: 64 });
+}
+
+#[test]
+fn windows_need_output_queues_and_a_limit() {
+    let flat = network("kind = 'cluster', hosts = 3", 1.0, 100.0);
+    let dctcp = PacketParameters { congestion: Congestion::Dctcp, ..PacketParameters::default() };
+    let credits = PacketParameters { queues: Queues::Credits, ..dctcp.clone() };
+    assert_eq!(refusal(&flat, &credits), PacketError::NoWindow);
+    let unlimited = PacketParameters { in_flight: Some(InFlight::Unlimited), ..dctcp };
+    assert_eq!(refusal(&flat, &unlimited), PacketError::NoWindow);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The same bits in any division into regions.
 
-use packets::{Arbitration, Crossbar, InFlight, PacketParameters, PacketRouting, Queues, Switching};
+use packets::{
+    Arbitration, Congestion, Crossbar, InFlight, PacketParameters, PacketRouting, Queues, Switching,
+};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -43,6 +45,7 @@ proptest! {
         crossbar in select(vec![Crossbar::Ideal, Crossbar::Serial]),
         is_cut_through in any::<bool>(),
         is_limited in any::<bool>(),
+        reacts in any::<bool>(),
         header_bytes in 0..100_u32,
         messages in proptest::collection::vec((0..3_000_u64, any::<u32>(), any::<u32>(), 0..20_000_u64), 1..60),
         homes in proptest::collection::vec(0..4_u32, 18),
@@ -67,6 +70,9 @@ proptest! {
             ..PacketParameters::default()
         };
         let mut homes = homes[..hosts as usize].to_vec();
+        let reacts = reacts && is_limited && parameters.queues == Queues::Fifo;
+        let congestion = if reacts { Congestion::Dctcp } else { Congestion::None };
+        let parameters = PacketParameters { congestion, mark_bytes: 2000, ..parameters };
         if routing == PacketRouting::UgalG {
             // Groups are whole: that of a host is the home of the first one.
             homes = (0..hosts).map(|host| homes[(host / 6 * 6) as usize]).collect();

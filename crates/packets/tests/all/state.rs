@@ -26,8 +26,18 @@ fn with_all_machines(test: impl Fn(&PacketMachine<'_>, &str)) {
         let all =
             credits.iter().chain([&fifo].into_iter().filter(|_| !matches!(routing, UgalL | UgalG | Par)));
         for &(queues, arbitration) in all {
-            for in_flight in [InFlight::Unlimited, InFlight::Loop] {
+            let windows = [
+                (InFlight::Unlimited, Congestion::None),
+                (InFlight::Loop, Congestion::None),
+                (InFlight::Loop, Congestion::Dctcp),
+            ];
+            let has_marks = queues == Queues::Fifo;
+            for (in_flight, congestion) in
+                windows.into_iter().filter(|&(_, congestion)| has_marks || congestion == Congestion::None)
+            {
                 let parameters = PacketParameters {
+                    congestion,
+                    mark_bytes: 2000,
                     queues,
                     arbitration,
                     // Four packets, so that packets wait for credits.
@@ -37,7 +47,7 @@ fn with_all_machines(test: impl Fn(&PacketMachine<'_>, &str)) {
                     in_flight: Some(in_flight),
                     ..PacketParameters::default()
                 };
-                let case = format!("{queues:?} {arbitration:?} {routing:?} {in_flight:?}");
+                let case = format!("{queues:?} {arbitration:?} {routing:?} {in_flight:?} {congestion:?}");
                 test(&machine(platform, &parameters), &case);
             }
         }
