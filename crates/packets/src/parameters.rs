@@ -13,7 +13,8 @@ pub struct PacketParameters {
     /// With `credits`: room for packets at each input, for each virtual channel.
     #[schemars(extend("x-unit" = "B"))]
     pub buffer_bytes: u32,
-    /// With `credits`: virtual channels of a link; by default as many as the routing needs.
+    /// With `credits`: virtual channels of a link.
+    #[schemars(extend("x-default" = "as many as the routing needs"))]
     pub virtual_channels: Option<u32>,
     /// With `credits`: which of the packets that wait for an output goes first.
     pub arbitration: Arbitration,
@@ -29,7 +30,8 @@ pub struct PacketParameters {
     pub switching: Switching,
     /// How a packet finds its way.
     pub routing: PacketRouting,
-    /// How much of a message may be on its way; by default `loop` with `fifo`, `unlimited` with `credits`.
+    /// How much of a message may be on its way.
+    #[schemars(extend("x-default" = "`loop` with `fifo`, `unlimited` with `credits`"))]
     pub in_flight: Option<InFlight>,
     /// What a message does when queues grow.
     pub congestion: Congestion,

@@ -1,7 +1,9 @@
 //! Checkpoints, and iterations that happen again.
 
 use netmodel::NetworkModel;
-use packets::{Arbitration, InFlight, PacketMachine, PacketParameters, PacketRegion, PacketRouting, Queues};
+use packets::{
+    Arbitration, Congestion, InFlight, PacketMachine, PacketParameters, PacketRegion, PacketRouting, Queues,
+};
 use pdes_core::{Observation, SimDuration, SimTime, load_state, save_state};
 
 use crate::driver::{Ended, Sent, machine, message, step};
