@@ -2,7 +2,6 @@
 
 mod archive;
 mod binary;
-mod noise;
 mod oracle;
 mod published;
 mod random;
