@@ -15,8 +15,8 @@ use crate::point_to_point::{Request, Requests, Status, Statuses};
 ///
 /// # Laws
 /// What a source does depends on the replies alone, and on what other sources have done before they sent what a reply tells of. Then
-/// results are the same on any number of threads. A source answers at once: one that waits for a program outside would need a pause of the
-/// engine that bounds its next action from below.
+/// results are the same on any number of threads. A source may block until a process outside has decided what it does next: that takes real
+/// time alone.
 pub trait ActionSource: Send {
     /// Returns the next action, after the last one has ended; `None` at the end of the program, after which it is not called again.
     ///
@@ -57,7 +57,16 @@ impl Reply<'_> {
         matches!(self.requests.get(self.requests.slot(slot)), Request::Inactive)
     }
 
-    /// Returns the last message that a non-blocking receive has matched.
+    /// Returns whether a request has been completed by the clock of the rank, whether or not a call has taken notice.
+    pub fn is_done(&self, slot: Slot) -> bool {
+        match self.requests.get(self.requests.slot(slot)) {
+            Request::Inactive => true,
+            Request::Complete(completion) => completion.at <= self.clock,
+            Request::Pending(_) => false,
+        }
+    }
+
+    /// Returns the last message that a non-blocking receive has matched; `None` since one was posted that has matched none.
     pub fn status(&self, slot: Slot) -> Option<Status> {
         self.statuses?.get(self.requests.slot(slot))
     }

@@ -10,6 +10,7 @@ mod goodput;
 mod init;
 mod large_pages;
 mod manual;
+mod online;
 mod optimize;
 mod platform;
 mod prices;
@@ -84,7 +85,7 @@ pub(crate) fn main() -> ExitCode {
     if let Err(misuse) = refuse_unknown_command() {
         return exit_code(Err(misuse.into()), None);
     }
-    let arguments = Arguments::parse_from(words());
+    let arguments = Arguments::parse_from(online::with_long_flags(words().into_iter()));
     start_log(&arguments);
     let quiet = arguments.verbosity.quiet;
     let replay = |arguments: Result<RunArguments, Misuse>| match arguments {
@@ -97,6 +98,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Init(arguments)) => exit_code(init::run(arguments), None),
         Some(Command::Platform(command)) => exit_code(platform::run(command), None),
         Some(Command::Trace(command)) => exit_code(trace::run(command), None),
+        Some(Command::Online(arguments)) => online::run(arguments),
         Some(Command::Tracer(command)) => exit_code(tracer::run(command), None),
         Some(Command::Sweep(arguments)) => exit_code(sweep::run(arguments, quiet), None),
         Some(Command::WhatIf(arguments)) => exit_code(what_if::run(arguments, quiet), None),
@@ -194,6 +196,8 @@ fn start_log(arguments: &Arguments) {
         _ if processes::is_not_first() => "error",
         Verbosity { quiet: true, .. } => "warn",
         Verbosity { verbose: true, .. } => "debug",
+        // The program has the word.
+        _ if matches!(arguments.command, Some(Command::Online(_))) => "warn",
         _ => "info",
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));

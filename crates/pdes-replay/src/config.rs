@@ -9,7 +9,9 @@ use replay::names::{self, FileMismatch, Mismatch, Origin};
 use replay::{LogGopsSection, PlatformSource, RunSpec};
 use serde::de::DeserializeOwned;
 
+use netmodel::quantity::Speed;
 use sections::Sections;
+pub use sections::{OnlineClock, OnlineComputation, OnlineSection};
 
 mod registries;
 mod resolve;
@@ -379,6 +381,23 @@ impl Config {
     /// Returns an error if a key is unknown, or a value has the wrong type.
     pub fn noise(&self) -> Result<Option<NoiseSection>, ConfigError> {
         self.section(NoiseSection::NAME).map(|_| self.read(NoiseSection::NAME)).transpose()
+    }
+
+    /// Returns the section for programs that run online.
+    ///
+    /// # Errors
+    /// Returns an error if a key is unknown, or a value has the wrong type.
+    pub fn online(&self) -> Result<OnlineSection, ConfigError> {
+        self.read("online")
+    }
+
+    /// Returns the speed of the machine on which the program runs, or ran [flop/s].
+    ///
+    /// # Errors
+    /// Returns an error if a key of the section is unknown, or a value has the wrong type.
+    pub fn speed(&self) -> Result<Option<f64>, ConfigError> {
+        let section: sections::TraceSection = self.read("trace")?;
+        Ok(section.speed.map(|Speed(speed)| speed))
     }
 
     /// Returns the number of threads.

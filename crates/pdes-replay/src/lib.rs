@@ -44,7 +44,7 @@ mod validation;
 mod what_if;
 
 pub use config::schema::config_schema;
-pub use config::{Config, ConfigError, available_threads};
+pub use config::{Config, ConfigError, OnlineClock, OnlineComputation, OnlineSection, available_threads};
 pub use diagnosis::{
     ClassTolerance, Diagnosis, DiagnosisError, Place, PlacePair, Pop, Problem, RegionEfficiency, Relation,
     Rule, RuleError, Scaling, Scope, Sensitivity, Tolerance, ToleranceLimit,

@@ -29,6 +29,18 @@ use source::RankSource;
 
 type RankFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// A program that is known while it runs only: functions in code, or processes outside.
+pub trait RunningProgram: fmt::Debug + Send + Sync {
+    /// Returns the name, which stands in reports in place of the path of a trace.
+    fn name(&self) -> &Path;
+
+    /// Returns the number of ranks.
+    fn ranks(&self) -> u32;
+
+    /// Returns the sources of the actions of `ranks` ranks, for one run.
+    fn sources(&self, ranks: u32, selection: &Selection) -> Arc<dyn ActionSources>;
+}
+
 /// A program in code: a function that each rank runs, with its [`Mpi`].
 ///
 /// # Determinism
@@ -36,7 +48,7 @@ type RankFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// numbers from elsewhere.
 ///
 /// ```
-/// use replay::{Mpi, CodeProgram};
+/// use replay::{CodeProgram, Mpi, RunningProgram};
 ///
 /// async fn rank(mpi: Mpi) {
 ///     let (me, size) = (mpi.rank(), mpi.size());
@@ -72,19 +84,18 @@ impl CodeProgram {
         let rank = Arc::new(move |mpi| Box::pin(rank(mpi)) as RankFuture);
         Self { name: name.into(), ranks, rank }
     }
+}
 
-    /// Returns the number of ranks.
-    pub fn ranks(&self) -> u32 {
-        self.ranks
-    }
-
-    /// Returns the name.
-    pub fn name(&self) -> &Path {
+impl RunningProgram for CodeProgram {
+    fn name(&self) -> &Path {
         &self.name
     }
 
-    /// Returns the sources of the actions of `ranks` ranks, for one run.
-    pub(crate) fn sources(&self, ranks: u32, selection: &Selection) -> Arc<dyn ActionSources> {
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn sources(&self, ranks: u32, selection: &Selection) -> Arc<dyn ActionSources> {
         let exchange = Arc::new(Exchange::new(ranks));
         Arc::new(ProgramRun { program: self.clone(), selection: selection.clone(), exchange })
     }
@@ -97,8 +108,20 @@ impl fmt::Debug for CodeProgram {
     }
 }
 
-/// A trace without actions, to whose tables the program adds while it runs.
-impl TraceSource for CodeProgram {
+/// A trace without actions, to whose tables a program adds while it runs.
+#[derive(Debug)]
+pub(crate) struct GrowingTrace {
+    name: PathBuf,
+    ranks: u32,
+}
+
+impl GrowingTrace {
+    pub(crate) fn new(program: &dyn RunningProgram) -> Self {
+        Self { name: program.name().to_path_buf(), ranks: program.ranks() }
+    }
+}
+
+impl TraceSource for GrowingTrace {
     fn path(&self) -> &Path {
         &self.name
     }

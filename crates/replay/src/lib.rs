@@ -45,7 +45,7 @@ mod timeline;
 
 pub use ::timeline::{Format as TimelineFormat, Summary as TimelineSummary, TimelineError};
 pub use checkpoint::{CheckpointError, CheckpointPlan, CheckpointSummary, StopHandle};
-pub use code::{CodeProgram, Data, Message, Mpi, Request, Values};
+pub use code::{CodeProgram, Data, Message, Mpi, Request, RunningProgram, Values};
 pub use concurrent::run_all;
 pub use contention::{HostPair, RegionPlan, SharedMachine, WorkRequest};
 pub use contention_free::ContentionFreeMachine;

@@ -1,6 +1,7 @@
 //! The programs of a run: traces that are placed on hosts, each with the parameters of its MPI library and a start.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use mpi_model::{Machine, Parameters, RankProcess, Replay, ReplayError};
 use netmodel::{HostId, Platform};
@@ -8,7 +9,7 @@ use pdes_core::{LpId, Rank, RegionIndex, SimTime};
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
 use crate::allocation::Allocation;
-use crate::code::CodeProgram;
+use crate::code::{GrowingTrace, RunningProgram};
 use crate::placement::{Placement, PlacementPolicy};
 use crate::simulation::RunError;
 use crate::spec::{Polling, RunSpec};
@@ -18,10 +19,10 @@ use crate::spec::{Polling, RunSpec};
 pub struct ProgramSpec {
     /// Name of the job; by default the trace is.
     pub name: Option<String>,
-    /// Path of the trace, or name of the program in code.
+    /// Path of the trace, or name of the program that runs.
     pub trace: PathBuf,
-    /// Program in code in place of the trace.
-    pub code: Option<CodeProgram>,
+    /// Program that runs in place of the trace.
+    pub code: Option<Arc<dyn RunningProgram>>,
     /// Number of ranks; by default that of the trace.
     pub ranks: Option<u32>,
     /// Path of the hosts file, which assigns ranks to hosts; without it, `placement` does.
@@ -103,7 +104,7 @@ impl Programs {
         let opened = specs.map(|mut program| {
             let options = LoadOptions { ranks: program.ranks, ..options.clone() };
             let trace = match &program.code {
-                Some(code) => Trace::read(Box::new(code.clone()), &options)?,
+                Some(code) => Trace::read(Box::new(GrowingTrace::new(&**code)), &options)?,
                 None => trace_tools::open(&program.trace, &options)?,
             };
             program.polling.apply(&mut program.mpi, trace.provenance().is_recorded());

@@ -15,7 +15,7 @@ use pdes_core::{RunAhead, SimDuration, SimTime};
 use trace_mmap::{LoadOptions, Trace, WorkMetric};
 
 use crate::checkpoint::CheckpointPlan;
-use crate::code::CodeProgram;
+use crate::code::RunningProgram;
 use crate::models::{MODELS, Model};
 use crate::noise::HostNoise;
 use crate::partition::PartitionSource;
@@ -32,8 +32,8 @@ pub struct RunSpec {
     pub name: Option<String>,
     /// Path of the trace.
     pub trace: PathBuf,
-    /// Program in code in place of the trace, whose path is its name then; see [`with_code`](Self::with_code).
-    pub code: Option<CodeProgram>,
+    /// Program that runs in place of the trace, whose path is its name then; see [`with_code`](Self::with_code).
+    pub code: Option<Arc<dyn RunningProgram>>,
     /// Number of ranks of the run; by default that of the trace.
     pub ranks: Option<u32>,
     /// Size of actions kept in memory \[B\]; further ones go to a temporary file. The default is that of `trace-mmap`.
@@ -207,9 +207,9 @@ impl RunSpec {
         }
     }
 
-    /// Returns the specification with a program in code in place of the trace.
-    pub fn with_code(&self, code: CodeProgram) -> Self {
-        Self { trace: code.name().to_path_buf(), code: Some(code), ..self.clone() }
+    /// Returns the specification with a program that runs in place of the trace.
+    pub fn with_code(&self, code: impl RunningProgram + 'static) -> Self {
+        Self { trace: code.name().to_path_buf(), code: Some(Arc::new(code)), ..self.clone() }
     }
 
     /// Returns the options with which the trace is read.

@@ -86,6 +86,9 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     ) {
         let awaited = posted.wanted.source.map_or(Awaited::AnySender, Awaited::Sender);
         self.requests.set(posted.receive.request, Request::Pending(awaited));
+        if let Some(statuses) = &mut self.statuses {
+            statuses.forget(posted.receive.request);
+        }
         let pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.post(posted));
         if let Some(pair) = pair
             && let Err(failure) = self.start_pair(context, pair, outbox)

@@ -37,6 +37,11 @@ impl Statuses {
         self.matched.insert(receive, status);
     }
 
+    /// Forgets the last message of a receive, which is posted again.
+    pub(super) fn forget(&mut self, receive: RequestId) {
+        self.matched.remove(&receive);
+    }
+
     /// Returns the status of the next message of its channel to be received.
     pub(crate) fn of(&self, source: Rank, message: &Message) -> Status {
         let number = self.counts.get(&channel(source, message)).copied().unwrap_or_default();

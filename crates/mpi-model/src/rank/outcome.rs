@@ -106,14 +106,24 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             (granted, left) = (false, left - 1);
             let chosen = self.complete_by(call, at).next();
             let (slot, completion) = chosen.expect("a request is complete by now");
-            let request = self.point_to_point.request(slot);
-            self.point_to_point.requests.set(request, Request::Inactive);
-            self.point_to_point.settle(&mut self.context, request, completion, kind);
-            self.point_to_point.slot_map().chosen.push(slot);
+            self.choose(slot, completion, kind);
+        }
+        // A trace knows how many were complete in its run, a program that runs asks.
+        if self.context.trace.grows() && matches!(self.context.trace.call(call), Call::Waitsome { .. }) {
+            let others: Vec<(Slot, RequestCompletion)> =
+                self.complete_by(call, self.context.thread.clock).collect();
+            others.into_iter().for_each(|(slot, completion)| self.choose(slot, completion, kind));
         }
         let is_recorded = self.swap_chosen(call);
         self.context.observers.outcome_decided(self.context.thread.action, is_recorded && !differs);
         Ok(self.end_completion(kind, Some(call)))
+    }
+
+    fn choose(&mut self, slot: Slot, completion: RequestCompletion, kind: ActionKind) {
+        let request = self.point_to_point.request(slot);
+        self.point_to_point.requests.set(request, Request::Inactive);
+        self.point_to_point.settle(&mut self.context, request, completion, kind);
+        self.point_to_point.slot_map().chosen.push(slot);
     }
 
     /// Keeps an action pending until its next event is due.

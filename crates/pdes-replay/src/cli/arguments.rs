@@ -95,6 +95,8 @@ pub(crate) enum Command {
     /// Creates, converts and inspects traces.
     #[command(subcommand)]
     Trace(TraceCommand),
+    /// Runs an MPI program in simulated time: its ranks are processes here, and its messages those of the simulated machine.
+    Online(Box<super::online::OnlineArguments>),
     /// Builds and installs the library that records MPI programs.
     #[command(subcommand)]
     Tracer(TracerCommand),

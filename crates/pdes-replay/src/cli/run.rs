@@ -216,7 +216,7 @@ pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
 }
 
 /// Creates the directories of outputs before the run, so that a long run does not end with a report that cannot be written.
-fn check_outputs(spec: &RunSpec) -> Result<()> {
+pub(super) fn check_outputs(spec: &RunSpec) -> Result<()> {
     let timeline = spec.timeline.as_ref().map(|timeline| timeline.path.clone());
     for (what, path) in [("report", &spec.report), ("profile", &spec.profile), ("timeline", &timeline)] {
         let Some(path) = path else { continue };

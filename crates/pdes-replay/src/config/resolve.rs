@@ -46,6 +46,8 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         compute,
         engine,
         parallel,
+        // The command `online` reads it.
+        online: _,
         analysis,
         checkpoint,
         timeline,

@@ -15,9 +15,9 @@ use netmodel::storage::{FileSystemDescription, StorageDescription};
 use netmodel::{FactorTable, FatPipes, PlatformDescription, RoutingRule};
 use replay::{MODELS, Model, NetworkPreset, PlacementPolicy};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::{registries, value_schemas};
+use super::{ConfigError, registries, value_schemas};
 
 /// Configuration of a run of pdes-replay: the trace, the machine, and the options.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -46,6 +46,8 @@ pub(super) struct Sections {
     pub(super) engine: EngineSection,
     /// Assignment of ranks to the workers of a run; no effect on results.
     pub(super) parallel: ParallelSection,
+    /// A program that runs [online](online.md), in place of a trace.
+    pub(super) online: OnlineSection,
     /// Additional analyses; no effect on results.
     pub(super) analysis: AnalysisSection,
     /// Checkpoints, from which an interrupted run resumes; no effect on results.
@@ -421,6 +423,65 @@ pub(super) struct ParallelSection {
     /// core of their own wait, which is faster.
     #[schemars(extend("default" = false, "x-page" = "parallel.md"))]
     pub(super) oversubscribe: Option<bool>,
+}
+
+/// Settings of a program that runs online.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OnlineSection {
+    /// Time of computations between calls of MPI: the processor time that they take here (`measured`), their instructions
+    /// (`instructions`), none, or `fixed_s` for each (`fixed`).
+    #[schemars(extend("default" = OnlineComputation::default(), "x-page" = "online.md#time"))]
+    pub computation: Option<OnlineComputation>,
+    /// Clocks that show simulated time: `MPI_Wtime` (`wtime`), or also those of the C library, and its sleeps (`all`).
+    #[schemars(extend("default" = OnlineClock::default(), "x-page" = "online.md#time"))]
+    pub clock: Option<OnlineClock>,
+    /// Time of each computation, on a host as fast as this machine; with `computation = "fixed"`.
+    #[schemars(extend("x-default" = "required with `fixed`"))]
+    pub fixed_s: Option<Seconds>,
+}
+
+/// Time of computations of a program that runs online.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum OnlineComputation {
+    /// Processor time.
+    #[default]
+    Measured,
+    /// None.
+    None,
+    /// Instructions.
+    Instructions,
+    /// The same for each.
+    Fixed,
+}
+
+/// Clocks of a program that runs online.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum OnlineClock {
+    /// `MPI_Wtime`.
+    #[default]
+    Wtime,
+    /// All clocks.
+    All,
+}
+
+impl OnlineSection {
+    /// Returns the time of each computation \[s\].
+    ///
+    /// # Errors
+    /// It is missing, negative or not finite.
+    pub fn fixed_s(&self) -> Result<f64, ConfigError> {
+        let error = |message| ConfigError::Value { section: "online", key: "fixed_s", message };
+        match self.fixed_s {
+            Some(Seconds(seconds)) if seconds.is_finite() && seconds >= 0.0 => Ok(seconds),
+            Some(Seconds(found)) => Err(error(format!("found {found}, expected a time from 0"))),
+            None => Err(error("is missing: computation = \"fixed\" needs it".to_owned())),
+        }
+    }
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

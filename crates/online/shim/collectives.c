@@ -1,0 +1,616 @@
+/* Collective operations. Each member contributes a block of parts; the simulator lets a member go on when, by the schedule of the operation,
+   what it needs has arrived; it takes its parts from the blocks of the others then. Reductions are in the order of ranks. */
+#include "online.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Parts begin at multiples of this, so that reductions find elements aligned. */
+#define ALIGNMENT 16
+
+struct parts {
+  uint64_t length;
+  uint64_t end[];
+};
+
+struct collective;
+typedef int finish_function(struct collective *, struct table *);
+
+struct collective {
+  struct communicator *c;
+  enum collective_kind kind;
+  finish_function *finish;
+  /* as the simulator has it: elements and their sizes, a root in ranks of both groups */
+  struct operation operation;
+  /* where data go */
+  char *to;
+  int count;
+  MPI_Datatype type;
+  /* of each sender, or null */
+  int *counts, *displacements;
+  MPI_Datatype *types;
+  MPI_Op op;
+  int root;
+  /* number of the own part in the blocks of others */
+  uint64_t part;
+  bool owns_type;
+};
+
+/* ---- blocks and tables ---- */
+
+static uint64_t aligned(uint64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+static uint64_t head(uint64_t parts) { return aligned((parts + 1) * sizeof(uint64_t)); }
+
+/* Begins a block of parts of these sizes. */
+static uint64_t new_parts(uint64_t parts, const uint64_t *bytes)
+{
+  uint64_t total = head(parts);
+  for (uint64_t i = 0; i < parts; i++)
+    total = aligned(total) + bytes[i];
+  uint64_t block = new_block(total);
+  struct parts *list = payload(block);
+  list->length = parts;
+  for (uint64_t i = 0, at = head(parts); i < parts; i++)
+    at = list->end[i] = aligned(at) + bytes[i];
+  return block;
+}
+
+static char *part_begin(struct parts *list, uint64_t part)
+{
+  return (char *)list + (part == 0 ? head(list->length) : aligned(list->end[part - 1]));
+}
+
+static uint64_t part_bytes(struct parts *list, uint64_t part)
+{
+  return (uint64_t)((char *)list + list->end[part] - part_begin(list, part));
+}
+
+void *contribution(struct table *table, int member)
+{
+  uint64_t block = atomic_load_explicit(&table->block[member], memory_order_acquire);
+  return block ? part_begin(payload(block), 0) : NULL;
+}
+
+static struct parts *parts_of(struct table *table, int member)
+{
+  uint64_t block = atomic_load_explicit(&table->block[member], memory_order_acquire);
+  return block ? payload(block) : NULL;
+}
+
+void release(struct table *table)
+{
+  if (atomic_fetch_add_explicit(&table->readers, 1, memory_order_acq_rel) + 1 < table->size)
+    return;
+  for (uint32_t i = 0; i < table->size; i++)
+    if (table->block[i])
+      free_block(table->block[i]);
+  free_block((uint64_t)((char *)table - (char *)shared));
+}
+
+/* ---- members ---- */
+
+/* The communicator of all members: of an intercommunicator, those of both groups. */
+static struct communicator *all_members(struct communicator *c) { return c->both ? c->both : c; }
+
+/* Number of a sender, a rank of the other group of an intercommunicator, among all members. */
+static int sender(struct communicator *c, int rank) { return c->remote && c->is_lower ? c->size + rank : rank; }
+
+static int own_member(struct communicator *c) { return c->remote && !c->is_lower ? c->remote_size + c->rank : c->rank; }
+
+/* ---- ends of operations ---- */
+
+static int need(struct collective *o, struct parts *parts, uint64_t part, uint64_t bytes)
+{
+  if (!parts && bytes > 0)
+    fail("an operation has ended before the data of all members were there: messages of a closed form or of 0 B do not order them");
+  if (parts && part_bytes(parts, part < parts->length ? part : 0) > bytes)
+    return MPI_ERR_TRUNCATE;
+  (void)o;
+  return MPI_SUCCESS;
+}
+
+static uint64_t own_part(struct parts *parts, struct collective *o) { return parts->length > 1 ? o->part : 0; }
+
+static int take_part(struct collective *o, struct table *table, int from, char *to, int count, MPI_Datatype type)
+{
+  struct parts *parts = parts_of(table, sender(o->c, from));
+  uint64_t part = parts ? own_part(parts, o) : 0;
+  int error = need(o, parts, part, packed_size(count, type));
+  if (parts)
+    unpack(part_begin(parts, part), part_bytes(parts, part), to, count, type);
+  return error;
+}
+
+static int finish_nothing(struct collective *o, struct table *table) { return (void)o, (void)table, MPI_SUCCESS; }
+static int finish_from_root(struct collective *o, struct table *table) { return take_part(o, table, o->root, o->to, o->count, o->type); }
+
+static int finish_from_all(struct collective *o, struct table *table)
+{
+  int error = MPI_SUCCESS;
+  for (int from = 0; from < peers(o->c); from++) {
+    MPI_Datatype type = o->types ? o->types[from] : o->type;
+    int count = o->counts ? o->counts[from] : o->count;
+    if (type == MPI_DATATYPE_NULL || count == 0)
+      continue;
+    ptrdiff_t distance = o->displacements ? o->displacements[from] : (ptrdiff_t)from * o->count;
+    int failed = take_part(o, table, from, o->to + distance * (o->types ? 1 : extent_of(type)), count, type);
+    error = failed ? failed : error;
+  }
+  return error;
+}
+
+/* Memory for elements of a type, whose first byte may not be the lowest one. */
+static char *new_elements(int count, MPI_Datatype type, char **memory)
+{
+  MPI_Aint lower, extent;
+  REAL(Type_get_true_extent)(type, &lower, &extent);
+  ptrdiff_t step = extent_of(type), span = step < 0 ? -step : step;
+  *memory = calloc(1, (size_t)(count * span + extent + ALIGNMENT));
+  return *memory - lower + (step < 0 ? (count - 1) * span : 0);
+}
+
+/* Reduces the contributions of senders `first..last`, in the order of ranks. */
+static int reduce(struct collective *o, struct table *table, int first, int last)
+{
+  if (o->count == 0 || last <= first)
+    return MPI_SUCCESS;
+  char *in_memory, *in = new_elements(o->count, o->type, &in_memory);
+  int error = take_part(o, table, last - 1, o->to, o->count, o->type);
+  for (int from = last - 2; from >= first && error == MPI_SUCCESS; from--) {
+    error = take_part(o, table, from, in, o->count, o->type);
+    if (error == MPI_SUCCESS)
+      error = REAL(Reduce_local)(in, o->to, o->count, o->type, o->op);
+  }
+  free(in_memory);
+  return error;
+}
+
+static int finish_reduction(struct collective *o, struct table *table) { return reduce(o, table, 0, peers(o->c)); }
+static int finish_scan(struct collective *o, struct table *table) { return reduce(o, table, 0, o->c->rank + 1); }
+static int finish_exscan(struct collective *o, struct table *table) { return reduce(o, table, 0, o->c->rank); }
+
+/* ---- start and end ---- */
+
+static int *copied(const int *numbers, int length)
+{
+  if (!numbers)
+    return NULL;
+  int *copy = malloc((length + 1) * sizeof *copy);
+  memcpy(copy, numbers, length * sizeof *copy);
+  return copy;
+}
+
+/* Keeps the arguments of a nonblocking operation: the program may free them. */
+static struct collective *kept(const struct collective *o)
+{
+  struct collective *copy = malloc(sizeof *copy);
+  int n = peers(o->c);
+  *copy = *o;
+  copy->counts = copied(o->counts, n);
+  copy->displacements = copied(o->displacements, n);
+  if (o->types) {
+    copy->types = malloc((n + 1) * sizeof *copy->types);
+    for (int i = 0; i < n; i++)
+      if (o->types[i] == MPI_DATATYPE_NULL)
+        copy->types[i] = MPI_DATATYPE_NULL;
+      else
+        REAL(Type_dup)(o->types[i], &copy->types[i]);
+  }
+  copy->owns_type = o->type != MPI_DATATYPE_NULL;
+  if (copy->owns_type)
+    REAL(Type_dup)(o->type, &copy->type);
+  return copy;
+}
+
+static void forget(struct collective *o)
+{
+  for (int i = 0; o->types && i < peers(o->c); i++)
+    if (o->types[i] != MPI_DATATYPE_NULL)
+      REAL(Type_free)(&o->types[i]);
+  if (o->owns_type)
+    REAL(Type_free)(&o->type);
+  free(o->counts);
+  free(o->displacements);
+  free(o->types);
+  free(o);
+}
+
+static int finish(struct collective *o, uint64_t offset)
+{
+  struct table *table = (struct table *)((char *)shared + offset);
+  int error = o->finish(o, table);
+  release(table);
+  return error;
+}
+
+int finish_collective(struct collective *o, uint64_t table)
+{
+  int error = finish(o, table);
+  forget(o);
+  return error;
+}
+
+/* Carries out an operation, or begins it if there is a request. */
+static int run(struct collective *o, MPI_Request *request)
+{
+  struct operation operation = o->operation;
+  operation.kind = OP_COLLECTIVE;
+  /* Algorithms are those of one group: the two of an intercommunicator meet in a barrier. */
+  operation.flags = o->c->remote ? COLL_BARRIER : o->kind;
+  operation.communicator = all_members(o->c)->index;
+  operation.request = NONE;
+  if (!request) {
+    answer(operation);
+    return finish(o, own->table);
+  }
+  operation.request = new_request(REQUEST_COLLECTIVE, o->c->handle, request);
+  request_at(operation.request)->collective = kept(o);
+  post(operation);
+  return MPI_SUCCESS;
+}
+
+struct table *exchange(struct communicator *c, enum collective_kind kind, const void *value, uint64_t bytes)
+{
+  uint64_t block = new_parts(1, &bytes);
+  memcpy(part_begin(payload(block), 0), value, bytes);
+  answer((struct operation){.kind = OP_COLLECTIVE,
+                            .flags = kind,
+                            .communicator = all_members(c)->index,
+                            .request = NONE,
+                            .block = block,
+                            .count = bytes,
+                            .recv_count = bytes,
+                            .bytes = 1,
+                            .source_bytes = 1});
+  return (struct table *)((char *)shared + own->table);
+}
+
+/* ---- contributions ---- */
+
+static void contribute(struct collective *o, const void *from, int count, MPI_Datatype type)
+{
+  uint64_t bytes = packed_size(count, type);
+  o->operation.block = new_parts(1, &bytes);
+  pack(from, count, type, part_begin(payload(o->operation.block), 0));
+}
+
+/* Buffers of which each receiver gets a part. */
+struct buffers {
+  const char *from;
+  const int *counts, *displacements;
+  const MPI_Datatype *types;
+  int count;
+  MPI_Datatype type;
+};
+
+static MPI_Datatype type_for(const struct buffers *b, int to) { return b->types ? b->types[to] : b->type; }
+static int count_for(const struct buffers *b, int to) { return b->counts ? b->counts[to] : b->count; }
+
+static uint64_t bytes_for(const struct buffers *b, int to)
+{
+  return type_for(b, to) == MPI_DATATYPE_NULL ? 0 : packed_size(count_for(b, to), type_for(b, to));
+}
+
+static void contribute_parts(struct collective *o, const struct buffers *b)
+{
+  int n = peers(o->c);
+  uint64_t *bytes = calloc(n + 1, sizeof *bytes);
+  for (int to = 0; to < n; to++)
+    bytes[to] = bytes_for(b, to);
+  o->operation.block = new_parts(n, bytes);
+  struct parts *parts = payload(o->operation.block);
+  for (int to = 0; to < n; to++) {
+    if (bytes[to] == 0)
+      continue;
+    ptrdiff_t distance = b->displacements ? b->displacements[to] : (ptrdiff_t)to * b->count;
+    pack(b->from + distance * (b->types ? 1 : extent_of(type_for(b, to))), count_for(b, to), type_for(b, to), part_begin(parts, to));
+  }
+  free(bytes);
+}
+
+static uint64_t element_bytes(MPI_Datatype type) { return type == MPI_DATATYPE_NULL ? 0 : packed_size(1, type); }
+
+/* Gives the simulator a vector of `length` numbers, or two of them; absent ones are zeros. Where types differ, they are bytes. */
+static void add_vector(struct collective *o, int length, int vectors)
+{
+  o->operation.vector = new_block(vectors * length * sizeof(uint64_t));
+  memset(payload(o->operation.vector), 0, vectors * length * sizeof(uint64_t));
+}
+
+static void fill_vector(struct collective *o, int first, const struct buffers *b)
+{
+  uint64_t *vector = (uint64_t *)payload(o->operation.vector) + first;
+  for (int i = 0; i < peers(o->c); i++)
+    vector[sender(o->c, i)] = b->types ? bytes_for(b, i) : (uint64_t)count_for(b, i);
+}
+
+/* ---- the functions ---- */
+
+#define BEGIN(name, handle, ...)                                                                                                         \
+  CALL(name, __VA_ARGS__)                                                                                                                \
+  struct communicator *c = communicator_of(handle);                                                                                      \
+  CHECK(c, MPI_COMM_WORLD, MPI_ERR_COMM);                                                                                                \
+  struct collective o = {.c = c, .type = MPI_DATATYPE_NULL, .finish = finish_nothing};
+
+#define CHECK_DATA(count, type)                                                                                                          \
+  CHECK(count >= 0, handle, MPI_ERR_COUNT);                                                                                              \
+  CHECK(is_usable(type), handle, MPI_ERR_TYPE);
+
+/* Roots of intercommunicators: MPI_ROOT at the root, MPI_PROC_NULL at others of its group. */
+#define CHECK_ROOT CHECK((root >= 0 && root < peers(c)) || (c->remote && (root == MPI_ROOT || root == MPI_PROC_NULL)), handle, MPI_ERR_ROOT);
+
+#define CHECK_OP CHECK(op != MPI_OP_NULL, handle, MPI_ERR_OP);
+
+static void set_root(struct collective *o, int root)
+{
+  o->root = root;
+  o->operation.peer = root == MPI_ROOT ? own_member(o->c) : root == MPI_PROC_NULL ? -1 : sender(o->c, root);
+}
+
+static bool is_root(const struct collective *o) { return o->c->remote ? o->root == MPI_ROOT : o->c->rank == o->root; }
+/* The own group sends to the root, or receives from it. */
+static bool is_opposite(const struct collective *o) { return o->root >= 0; }
+
+static void set_elements(struct collective *o, uint64_t count, MPI_Datatype type)
+{
+  o->operation.count = o->operation.recv_count = count;
+  o->operation.bytes = o->operation.source_bytes = element_bytes(type);
+}
+
+static void set_sent(struct collective *o, uint64_t count, MPI_Datatype type)
+{
+  o->operation.count = count;
+  o->operation.bytes = element_bytes(type);
+}
+
+static void set_received(struct collective *o, uint64_t count, MPI_Datatype type)
+{
+  o->operation.recv_count = count;
+  o->operation.source_bytes = element_bytes(type);
+}
+
+static void receive_into(struct collective *o, finish_function *finish, void *to, int count, MPI_Datatype type)
+{
+  o->finish = finish;
+  o->to = to;
+  o->count = count;
+  o->type = type;
+}
+
+/* A blocking function and the nonblocking one, which has a request as last argument. */
+#define BOTH(name, iname, body, parameters, arguments)                                                                                   \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name(UNPACK parameters, MPI_Comm handle)                                                                                     \
+  {                                                                                                                                      \
+    BEGIN(name, handle, UNPACK arguments, handle)                                                                                        \
+    body;                                                                                                                                \
+    RETURN(handle, run(&o, NULL));                                                                                                       \
+  }                                                                                                                                      \
+  INTERPOSE(iname)                                                                                                                       \
+  int MPI_##iname(UNPACK parameters, MPI_Comm handle, MPI_Request *request)                                                              \
+  {                                                                                                                                      \
+    BEGIN(iname, handle, UNPACK arguments, handle, request)                                                                              \
+    body;                                                                                                                                \
+    RETURN(handle, run(&o, request));                                                                                                    \
+  }
+#define UNPACK(...) __VA_ARGS__
+
+INTERPOSE(Barrier)
+int MPI_Barrier(MPI_Comm handle)
+{
+  BEGIN(Barrier, handle, handle)
+  o.kind = COLL_BARRIER;
+  RETURN(handle, run(&o, NULL));
+}
+
+INTERPOSE(Ibarrier)
+int MPI_Ibarrier(MPI_Comm handle, MPI_Request *request)
+{
+  BEGIN(Ibarrier, handle, handle, request)
+  o.kind = COLL_BARRIER;
+  RETURN(handle, run(&o, request));
+}
+
+static void begin_bcast(struct collective *o, void *buffer, int count, MPI_Datatype type, int root)
+{
+  o->kind = COLL_BCAST;
+  set_root(o, root);
+  set_elements(o, count, type);
+  if (is_root(o))
+    contribute(o, buffer, count, type);
+  else if (is_opposite(o))
+    receive_into(o, finish_from_root, buffer, count, type);
+}
+
+BOTH(Bcast, Ibcast, CHECK_DATA(count, type) CHECK_ROOT begin_bcast(&o, buffer, count, type, root),
+     (void *buffer, int count, MPI_Datatype type, int root), (buffer, count, type, root))
+
+static void begin_reduce(struct collective *o, const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, int root)
+{
+  o->kind = COLL_REDUCE;
+  o->op = op;
+  set_root(o, root);
+  set_elements(o, count, type);
+  if (!o->c->remote || is_opposite(o))
+    contribute(o, from == MPI_IN_PLACE ? to : from, count, type);
+  if (is_root(o))
+    receive_into(o, finish_reduction, to, count, type);
+}
+
+BOTH(Reduce, Ireduce, CHECK_DATA(count, type) CHECK_OP CHECK_ROOT begin_reduce(&o, from, to, count, type, op, root),
+     (const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, int root), (from, to, count, type, op, root))
+
+static void begin_reduction(struct collective *o, enum collective_kind kind, finish_function *finish, const void *from, void *to, int count,
+                            MPI_Datatype type, MPI_Op op)
+{
+  o->kind = kind;
+  o->op = op;
+  set_elements(o, count, type);
+  contribute(o, from == MPI_IN_PLACE ? to : from, count, type);
+  receive_into(o, finish, to, count, type);
+}
+
+#define REDUCTION(name, iname, kind, finish)                                                                                             \
+  BOTH(name, iname, CHECK_DATA(count, type) CHECK_OP begin_reduction(&o, kind, finish, from, to, count, type, op),                       \
+       (const void *from, void *to, int count, MPI_Datatype type, MPI_Op op), (from, to, count, type, op))
+
+REDUCTION(Allreduce, Iallreduce, COLL_ALLREDUCE, finish_reduction)
+REDUCTION(Scan, Iscan, COLL_SCAN, finish_scan)
+REDUCTION(Exscan, Iexscan, COLL_EXSCAN, finish_exscan)
+
+static void begin_reduce_scatter(struct collective *o, const void *from, void *to, const int *counts, int count, MPI_Datatype type, MPI_Op op)
+{
+  /* In an intercommunicator, the counts are those of the own group, to which the other one contributes. */
+  int n = o->c->size, total = 0;
+  o->kind = COLL_REDUCE_SCATTER;
+  o->op = op;
+  o->part = (uint64_t)o->c->rank;
+  for (int i = 0; i < n; i++)
+    total += counts ? counts[i] : count;
+  add_vector(o, all_members(o->c)->size, 1);
+  uint64_t *vector = payload(o->operation.vector);
+  for (int i = 0; i < n && !o->c->remote; i++)
+    vector[i] = (uint64_t)(counts ? counts[i] : count);
+  o->operation.bytes = o->operation.source_bytes = element_bytes(type);
+  if (o->c->remote)
+    contribute(o, from, total, type);
+  else
+    contribute_parts(o, &(struct buffers){.from = from == MPI_IN_PLACE ? to : from, .counts = counts, .count = count, .type = type});
+  receive_into(o, finish_reduction, to, counts ? counts[o->c->rank] : count, type);
+}
+
+BOTH(Reduce_scatter, Ireduce_scatter, CHECK(is_usable(type), handle, MPI_ERR_TYPE);
+     CHECK_OP begin_reduce_scatter(&o, from, to, counts, 0, type, op),
+     (const void *from, void *to, const int counts[], MPI_Datatype type, MPI_Op op), (from, to, counts, type, op))
+BOTH(Reduce_scatter_block, Ireduce_scatter_block, CHECK_DATA(count, type) CHECK_OP begin_reduce_scatter(&o, from, to, NULL, count, type, op),
+     (const void *from, void *to, int count, MPI_Datatype type, MPI_Op op), (from, to, count, type, op))
+
+/* Gathers: to a root, or to all. Counts and displacements are null where all are equal. */
+static void begin_gather(struct collective *o, const void *from, int send_count, MPI_Datatype send_type, void *to, int count, const int *counts,
+                         const int *displacements, MPI_Datatype type, int root)
+{
+  bool to_all = o->kind == COLL_ALLGATHER || o->kind == COLL_ALLGATHERV;
+  if (!to_all)
+    set_root(o, root);
+  bool receives = to_all || is_root(o), sends = to_all || !o->c->remote || is_opposite(o);
+  if (sends && from == MPI_IN_PLACE) {
+    ptrdiff_t distance = displacements ? displacements[o->c->rank] : (ptrdiff_t)o->c->rank * count;
+    from = (char *)to + distance * extent_of(type);
+    send_count = counts ? counts[o->c->rank] : count;
+    send_type = type;
+  }
+  if (sends) {
+    contribute(o, from, send_count, send_type);
+    set_sent(o, send_count, send_type);
+  }
+  if (o->kind == COLL_GATHERV || o->kind == COLL_ALLGATHERV)
+    add_vector(o, all_members(o->c)->size, 1);
+  if (!receives)
+    return;
+  set_received(o, count, type);
+  if (counts)
+    fill_vector(o, 0, &(struct buffers){.counts = counts});
+  receive_into(o, finish_from_all, to, count, type);
+  o->counts = (int *)counts;
+  o->displacements = (int *)displacements;
+}
+
+#define GATHER(kind_, counts, displacements, count)                                                                                      \
+  o.kind = kind_;                                                                                                                        \
+  begin_gather(&o, from, send_count, send_type, to, count, counts, displacements, type, root)
+
+BOTH(Gather, Igather, CHECK_ROOT GATHER(COLL_GATHER, NULL, NULL, count),
+     (const void *from, int send_count, MPI_Datatype send_type, void *to, int count, MPI_Datatype type, int root),
+     (from, send_count, send_type, to, count, type, root))
+BOTH(Gatherv, Igatherv, CHECK_ROOT GATHER(COLL_GATHERV, counts, displacements, 0),
+     (const void *from, int send_count, MPI_Datatype send_type, void *to, const int counts[], const int displacements[], MPI_Datatype type, int root),
+     (from, send_count, send_type, to, counts, displacements, type, root))
+BOTH(Allgather, Iallgather, CHECK_DATA(count, type) int root = 0; GATHER(COLL_ALLGATHER, NULL, NULL, count),
+     (const void *from, int send_count, MPI_Datatype send_type, void *to, int count, MPI_Datatype type),
+     (from, send_count, send_type, to, count, type))
+BOTH(Allgatherv, Iallgatherv, CHECK(is_usable(type), handle, MPI_ERR_TYPE); int root = 0; GATHER(COLL_ALLGATHERV, counts, displacements, 0),
+     (const void *from, int send_count, MPI_Datatype send_type, void *to, const int counts[], const int displacements[], MPI_Datatype type),
+     (from, send_count, send_type, to, counts, displacements, type))
+
+static void begin_scatter(struct collective *o, const struct buffers *b, void *to, int count, MPI_Datatype type, int root)
+{
+  o->kind = b->counts ? COLL_SCATTERV : COLL_SCATTER;
+  o->part = (uint64_t)o->c->rank;
+  set_root(o, root);
+  if (o->kind == COLL_SCATTERV)
+    add_vector(o, all_members(o->c)->size, 1);
+  if (is_root(o)) {
+    contribute_parts(o, b);
+    set_sent(o, b->count, b->type);
+    if (b->counts)
+      fill_vector(o, 0, b);
+  }
+  if (!is_opposite(o))
+    return;
+  bool is_in_place = to == MPI_IN_PLACE;
+  set_received(o, is_in_place ? (b->counts ? b->counts[root] : b->count) : count, is_in_place ? b->type : type);
+  if (!is_in_place)
+    receive_into(o, finish_from_root, to, count, type);
+}
+
+/* What the root alone has to pass is read there alone. */
+static struct buffers at_root(struct communicator *c, int root, bool is_vector, struct buffers buffers)
+{
+  static const int none[1];
+  bool here = c->remote ? root == MPI_ROOT : c->rank == root;
+  return here ? buffers : (struct buffers){.counts = is_vector ? none : NULL, .type = MPI_DATATYPE_NULL};
+}
+
+#define SCATTER(is_vector, ...)                                                                                                          \
+  struct buffers b = at_root(c, root, is_vector, (struct buffers){__VA_ARGS__});                                                         \
+  begin_scatter(&o, &b, to, count, type, root)
+
+BOTH(Scatter, Iscatter, CHECK_ROOT SCATTER(false, .from = from, .count = send_count, .type = send_type),
+     (const void *from, int send_count, MPI_Datatype send_type, void *to, int count, MPI_Datatype type, int root),
+     (from, send_count, send_type, to, count, type, root))
+BOTH(Scatterv, Iscatterv, CHECK_ROOT SCATTER(true, .from = from, .counts = counts, .displacements = displacements, .type = send_type),
+     (const void *from, const int counts[], const int displacements[], MPI_Datatype send_type, void *to, int count, MPI_Datatype type, int root),
+     (from, counts, displacements, send_type, to, count, type, root))
+
+static void begin_alltoall(struct collective *o, struct buffers send, void *to, const struct buffers *receive)
+{
+  if (send.from == MPI_IN_PLACE) {
+    send = *receive;
+    send.from = to;
+  }
+  o->part = (uint64_t)o->c->rank;
+  contribute_parts(o, &send);
+  set_sent(o, send.count, send.type);
+  set_received(o, receive->count, receive->type);
+  if (receive->counts) {
+    int n = all_members(o->c)->size;
+    o->kind = COLL_ALLTOALLV;
+    add_vector(o, n, 2);
+    fill_vector(o, 0, &send);
+    fill_vector(o, n, receive);
+    if (receive->types)
+      o->operation.bytes = o->operation.source_bytes = 1;
+  } else
+    o->kind = COLL_ALLTOALL;
+  receive_into(o, finish_from_all, to, receive->count, receive->type);
+  o->counts = (int *)receive->counts;
+  o->displacements = (int *)receive->displacements;
+  o->types = (MPI_Datatype *)receive->types;
+}
+
+#define BUFFERS(...) ((struct buffers){__VA_ARGS__})
+
+BOTH(Alltoall, Ialltoall, CHECK_DATA(count, type) begin_alltoall(&o, BUFFERS(.from = from, .count = send_count, .type = send_type), to, &BUFFERS(.count = count, .type = type)),
+     (const void *from, int send_count, MPI_Datatype send_type, void *to, int count, MPI_Datatype type),
+     (from, send_count, send_type, to, count, type))
+BOTH(Alltoallv, Ialltoallv, CHECK(is_usable(type), handle, MPI_ERR_TYPE);
+     begin_alltoall(&o, BUFFERS(.from = from, .counts = send_counts, .displacements = send_displacements, .type = send_type), to,
+                    &BUFFERS(.counts = counts, .displacements = displacements, .type = type)),
+     (const void *from, const int send_counts[], const int send_displacements[], MPI_Datatype send_type, void *to, const int counts[],
+      const int displacements[], MPI_Datatype type),
+     (from, send_counts, send_displacements, send_type, to, counts, displacements, type))
+BOTH(Alltoallw, Ialltoallw,
+     begin_alltoall(&o, BUFFERS(.from = from, .counts = send_counts, .displacements = send_displacements, .types = send_types, .type = MPI_DATATYPE_NULL), to,
+                    &BUFFERS(.counts = counts, .displacements = displacements, .types = types, .type = MPI_DATATYPE_NULL)),
+     (const void *from, const int send_counts[], const int send_displacements[], const MPI_Datatype send_types[], void *to, const int counts[],
+      const int displacements[], const MPI_Datatype types[]),
+     (from, send_counts, send_displacements, send_types, to, counts, displacements, types))

@@ -1,0 +1,165 @@
+/* The memory that the simulator and the ranks of a program share; src/layout.rs has the same structures.
+
+   | part | number |
+   |---|---|
+   | header | one |
+   | slot | one per rank |
+   | arena | one per rank, then that of the simulator |
+
+   A rank and the simulator take turns on a slot: whoever has the turn owns all of it. A rank ends its turn with operations; only the
+   last one of them waits for an answer. Offsets count from the begin of the memory; 0 is none. */
+#ifndef PDES_ONLINE_LAYOUT_H
+#define PDES_ONLINE_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LAYOUT_VERSION 1
+#define PAGE 4096
+#define OPERATIONS 256
+#define REQUESTS (1 << 18)
+#define NONE UINT32_MAX
+/* any source, any tag */
+#define ANY (-1)
+
+enum turn { TURN_RANK, TURN_SIMULATOR, TURN_OVER };
+enum computation { COMPUTATION_NONE, COMPUTATION_MEASURED, COMPUTATION_INSTRUCTIONS, COMPUTATION_FIXED };
+enum clocks { CLOCK_WTIME, CLOCK_ALL };
+enum mode { MODE_STANDARD, MODE_SYNCHRONOUS, MODE_BUFFERED, MODE_READY };
+
+enum operation_kind {
+  OP_INIT,
+  OP_SEND,
+  OP_ISEND,
+  OP_RECV,
+  OP_IRECV,
+  OP_SENDRECV,
+  OP_SEND_INIT,
+  OP_RECV_INIT,
+  OP_START,
+  OP_FREE,
+  OP_WAITALL,
+  OP_WAITANY,
+  OP_WAITSOME,
+  OP_TESTALL,
+  OP_TESTANY,
+  OP_TESTSOME,
+  OP_GET_STATUS,
+  OP_PROBE,
+  OP_IPROBE,
+  OP_CANCEL,
+  OP_COLLECTIVE,
+  OP_JOIN,
+  OP_CLOCK,
+  OP_SLEEP,
+  OP_REGION,
+  OP_SYNC,
+  OP_FINALIZE,
+  OP_ABORT
+};
+
+/* In the order of `CollectiveKind`. */
+enum collective_kind {
+  COLL_BARRIER,
+  COLL_BCAST,
+  COLL_REDUCE,
+  COLL_ALLREDUCE,
+  COLL_ALLTOALL,
+  COLL_ALLTOALLV,
+  COLL_GATHER,
+  COLL_SCATTER,
+  COLL_ALLGATHER,
+  COLL_GATHERV,
+  COLL_SCATTERV,
+  COLL_ALLGATHERV,
+  COLL_REDUCE_SCATTER,
+  COLL_SCAN,
+  COLL_EXSCAN,
+  /* a vector of members and sizes to send to, then one to receive from */
+  COLL_NEIGHBOR
+};
+
+struct header {
+  uint32_t version, ranks;
+  uint32_t computation, clocks;
+  /* of each computation, if it is fixed [s] */
+  double fixed_s;
+  uint64_t bytes, slot, slot_bytes, arena, arena_bytes;
+  /* the process that forks the ranks and waits for them */
+  _Atomic int32_t zygote;
+  uint32_t reserved;
+};
+
+struct operation {
+  uint32_t kind, flags;
+  /* ranks of the world, or a root: a rank of the communicator */
+  int32_t peer, tag;
+  /* of the receive in a combined send and receive */
+  int32_t source, source_tag;
+  uint32_t communicator, request;
+  uint64_t bytes, source_bytes;
+  /* payload, or contribution to a collective operation */
+  uint64_t block;
+  /* number of listed requests, of members of a communicator, of elements that are sent */
+  uint64_t count;
+  /* of a collective operation: elements that are received from each member; `bytes` and `source_bytes` are sizes of elements then */
+  uint64_t recv_count;
+  /* vectors of numbers: elements of each member */
+  uint64_t vector;
+  /* computation before the operation [s], or the length of a sleep */
+  double computed, seconds;
+};
+
+/* The end of a request, a blocking receive or a probe. */
+struct completion {
+  uint32_t is_complete, is_receive;
+  int32_t source, tag;
+  uint64_t bytes, block;
+};
+
+struct slot {
+  _Atomic uint32_t turn;
+  uint32_t operations;
+  /* simulated time [ps] */
+  uint64_t clock;
+  int32_t process;
+  /* as waitpid reports it; valid once the process has ended */
+  int32_t status;
+  _Atomic uint32_t has_ended;
+  uint32_t is_attached, is_finalized;
+  /* outcome of a test or a nonblocking probe */
+  uint32_t flag;
+  /* table of the last blocking collective operation */
+  uint64_t table;
+  struct completion received;
+  /* the call in progress, and its return address */
+  char call[40];
+  uint64_t site;
+  struct operation operation[OPERATIONS];
+  uint32_t list[REQUESTS];
+  struct completion completion[REQUESTS];
+};
+
+/* Before each payload in an arena. The owner of the arena uses a free block again. */
+struct block {
+  _Atomic uint32_t is_free;
+  uint32_t size_class;
+  uint64_t bytes;
+  uint64_t reserved[6];
+};
+
+/* Contributions of the members of a collective operation; the last one that has read them frees them all. */
+struct table {
+  _Atomic uint32_t readers;
+  uint32_t size;
+  _Atomic uint64_t block[];
+};
+
+_Static_assert(sizeof(struct header) == 72, "as in layout.rs");
+_Static_assert(sizeof(struct operation) == 96, "as in layout.rs");
+_Static_assert(sizeof(struct completion) == 32, "as in layout.rs");
+_Static_assert(offsetof(struct slot, operation) == 128, "as in layout.rs");
+_Static_assert(sizeof(struct block) == 64, "as in layout.rs");
+
+#endif

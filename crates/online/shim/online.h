@@ -1,0 +1,185 @@
+/* The parts of the library that runs an MPI program in simulated time. */
+#ifndef PDES_ONLINE_H
+#define PDES_ONLINE_H
+
+#include "layout.h"
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#if !defined(OMPI_MAJOR_VERSION) || OMPI_MAJOR_VERSION != 4
+#error "expected Open MPI 4"
+#endif
+
+/* ---- the real library: a singleton in each rank, which owns datatypes, operations, attributes and files (library.c) ---- */
+
+/* Returns a function of the real library. */
+void *real_function(const char *name);
+#define REAL(name)                                                                                                                       \
+  ({                                                                                                                                     \
+    static __typeof__(&PMPI_##name) function;                                                                                            \
+    if (!function)                                                                                                                       \
+      function = (__typeof__(function))real_function("PMPI_" #name);                                                                     \
+    function;                                                                                                                            \
+  })
+
+/* Both names of a function are ours: the Fortran functions of Open MPI call the profiling names. */
+#define INTERPOSE(name) extern __typeof__(PMPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
+
+/* The begin of an interposed function. Calls from within the real library, and of processes that are no ranks, are the real library's. */
+#define LOCAL(name, ...)                                                                                                                 \
+  if (!is_outside())                                                                                                                     \
+    return REAL(name)(__VA_ARGS__);
+
+/* The begin of a function that posts operations: ends the computation before it. RETURN ends it. */
+#define CALL(name, ...)                                                                                                                  \
+  LOCAL(name, __VA_ARGS__)                                                                                                               \
+  enter("MPI_" #name, __builtin_return_address(0));
+
+#define RETURN(communicator, error) return leave(communicator, error)
+
+/* Fails a check of an argument. */
+#define CHECK(condition, communicator, class)                                                                                            \
+  if (!(condition))                                                                                                                      \
+  RETURN(communicator, class)
+
+/* ---- ranks (process.c) ---- */
+
+extern int world_rank, world_size;
+extern struct header *shared;
+extern struct slot *own;
+
+bool is_outside(void);
+/* Lets a function of this library call another one by its name. */
+void depth_down(void);
+void depth_up(void);
+void enter(const char *call, void *site);
+int leave(MPI_Comm communicator, int error);
+/* Calls the error handler of a communicator; returns the error. */
+int raise_error(MPI_Comm communicator, int error);
+/* Ends the program with a message that names the rank and the call. */
+void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+void start_ranks(void);
+
+/* ---- operations (channel.c) ---- */
+
+struct slot *slot_of(int rank);
+/* Appends an operation that needs no answer. */
+void post(struct operation operation);
+/* Posts an operation, and waits until it has ended in simulated time. */
+void answer(struct operation operation);
+/* Simulated time [s]. */
+double now(void);
+void futex_wake(_Atomic uint32_t *word);
+
+/* ---- memory (arena.c) ---- */
+
+/* Returns a block of an own arena; the payload at its offset is writable. */
+uint64_t new_block(uint64_t bytes);
+void *payload(uint64_t block);
+uint64_t payload_bytes(uint64_t block);
+void free_block(uint64_t block);
+
+/* ---- data (datatypes.c) ---- */
+
+uint64_t packed_size(uint64_t count, MPI_Datatype type);
+void pack(const void *from, uint64_t count, MPI_Datatype type, void *to);
+/* Unpacks at most `bytes`. */
+void unpack(const void *from, uint64_t bytes, void *to, uint64_t count, MPI_Datatype type);
+/* Returns the bytes from one element to the next. */
+ptrdiff_t extent_of(MPI_Datatype type);
+bool is_usable(MPI_Datatype type);
+
+/* ---- handles (handles.c) ---- */
+
+struct topology;
+
+struct communicator {
+  MPI_Comm handle;
+  /* the same number on all members; that of the simulator's tables on this rank */
+  uint32_t id, index;
+  int rank, size;
+  /* ranks in the world */
+  int *world;
+  /* of an intercommunicator: the other group, and both groups together, those of the lower one first */
+  int remote_size;
+  int *remote;
+  struct communicator *both;
+  /* for the messages of a split, once there was one */
+  struct communicator *beside;
+  bool is_lower;
+  struct topology *topology;
+};
+
+struct group {
+  MPI_Group handle;
+  int rank, size;
+  int *world;
+};
+
+/* Returns a communicator; null if there is none. */
+struct communicator *communicator_of(MPI_Comm handle);
+struct communicator *new_communicator(MPI_Comm handle, uint32_t id, int size, const int *world);
+void forget_communicator(struct communicator *communicator);
+struct group *group_of(MPI_Group handle);
+/* Returns a new handle of a group of ranks of the world. */
+MPI_Group new_group(int size, const int *world);
+void init_handles(void);
+static inline int peers(const struct communicator *c) { return c->remote ? c->remote_size : c->size; }
+static inline int peer_world(const struct communicator *c, int rank) { return (c->remote ? c->remote : c->world)[rank]; }
+int peer_rank(const struct communicator *c, int world);
+
+/* ---- requests (requests.c) ---- */
+
+struct collective;
+
+enum request_kind { REQUEST_NONE, REQUEST_SEND, REQUEST_RECEIVE, REQUEST_COLLECTIVE };
+
+struct request {
+  enum request_kind kind;
+  bool is_active, is_persistent, is_freed, is_done;
+  MPI_Request handle;
+  MPI_Comm communicator;
+  /* of a receive: where its data go; of a persistent send: where they are */
+  void *buffer;
+  uint64_t count;
+  MPI_Datatype type;
+  bool holds_type;
+  int peer, tag;
+  enum mode mode;
+  struct collective *collective;
+  /* status of a request that was complete from the begin */
+  bool is_cancelled;
+};
+
+uint32_t new_request(enum request_kind kind, MPI_Comm communicator, MPI_Request *handle);
+struct request *request_at(uint32_t index);
+/* Returns the number of a request of ours, NONE for others. */
+uint32_t request_index(MPI_Request handle);
+/* Keeps a derived type until the request has ended. */
+void hold_type(struct request *request, MPI_Datatype type);
+void set_status(MPI_Status *status, int source, int tag, int error, uint64_t bytes, bool is_cancelled);
+/* The status of no message. */
+void empty_status(MPI_Status *status);
+/* Takes the data of a message that has been received; returns the error. */
+int take_message(struct communicator *c, const struct completion *from, void *buffer, uint64_t count, MPI_Datatype type, MPI_Status *status);
+
+/* ---- collective operations (collectives.c) ---- */
+
+/* Exchanges a value of each member of a communicator; returns the table. */
+struct table *exchange(struct communicator *c, enum collective_kind kind, const void *value, uint64_t bytes);
+void *contribution(struct table *table, int member);
+void release(struct table *table);
+int finish_collective(struct collective *collective, uint64_t table);
+
+/* ---- communicators (communicators.c) ---- */
+
+/* Makes a communicator of these ranks of the world; the handle is null on others. */
+struct communicator *make_communicator(struct communicator *parent, int size, const int *world, MPI_Comm *handle);
+
+/* ---- topologies (topologies.c) ---- */
+
+void free_topology(struct topology *topology);
+struct topology *copy_topology(const struct topology *topology);
+
+#endif

@@ -1,0 +1,500 @@
+/* Processes: the first one starts the real library, and forks one process for each rank, which returns to the program. */
+#define _GNU_SOURCE
+#include "online.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+struct header *shared;
+struct slot *own;
+int world_rank, world_size;
+
+static void *library;
+/* Only this thread calls MPI. */
+static _Thread_local bool is_rank_thread;
+static _Thread_local int depth;
+static bool is_initialized, is_finalized;
+static int thread_level = MPI_THREAD_SINGLE;
+/* Work at the end of the last call, and computation since the last operation. */
+static double last_work, computation, clock_cost;
+/* Calls of this library by itself. */
+static int nested;
+
+void *real_function(const char *name)
+{
+  if (!library)
+    library = dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD);
+  void *function = library ? dlsym(library, name) : NULL;
+  if (!function) {
+    fprintf(stderr, "pdes-replay online: the MPI library has no function %s\n", name);
+    _exit(1);
+  }
+  return function;
+}
+
+bool is_outside(void) { return own && is_rank_thread && depth == 0; }
+
+void depth_down(void) { depth--, nested++; }
+void depth_up(void) { depth++, nested--; }
+
+/* ---- computation ---- */
+
+static double cpu_time(void)
+{
+  struct timespec t;
+  syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
+/* Counter of the instructions of this thread in user mode. */
+static int counter = -1;
+
+static void open_counter(void)
+{
+  struct perf_event_attr event = {
+      .type = PERF_TYPE_HARDWARE, .size = sizeof event, .config = PERF_COUNT_HW_INSTRUCTIONS, .exclude_kernel = 1, .exclude_hv = 1};
+  counter = (int)syscall(SYS_perf_event_open, &event, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  if (counter < 0)
+    fail("instructions are not counted here (%s): set online.computation = \"measured\"", strerror(errno));
+}
+
+/* What the thread has done so far: seconds, or instructions. */
+static double work(void)
+{
+  uint64_t instructions;
+  if (shared->computation == COMPUTATION_MEASURED)
+    return cpu_time();
+  return read(counter, &instructions, sizeof instructions) == sizeof instructions ? (double)instructions : 0;
+}
+
+/* Finds what reading the clock costs, which is subtracted. */
+static void calibrate_clock(void)
+{
+  enum { READINGS = 200 };
+  double begin = work();
+  for (int i = 0; i < READINGS; i++)
+    work();
+  clock_cost = (work() - begin) / READINGS;
+}
+
+double take_computation(void)
+{
+  double taken = computation;
+  computation = 0;
+  return taken;
+}
+
+void enter(const char *call, void *site)
+{
+  depth++;
+  if (nested)
+    return;
+  strncpy(own->call, call, sizeof own->call - 1);
+  own->site = (uint64_t)site;
+  if (shared->computation == COMPUTATION_FIXED)
+    computation += shared->fixed_s;
+  else if (shared->computation != COMPUTATION_NONE) {
+    double since = work() - last_work - clock_cost;
+    computation += since > 0 ? since : 0;
+  }
+}
+
+static bool is_counted(void) { return shared->computation == COMPUTATION_MEASURED || shared->computation == COMPUTATION_INSTRUCTIONS; }
+
+int leave(MPI_Comm communicator, int error)
+{
+  if (error != MPI_SUCCESS)
+    error = raise_error(communicator, error);
+  depth--;
+  if (nested)
+    return error;
+  own->call[0] = 0;
+  if (is_counted())
+    last_work = work();
+  return error;
+}
+
+static void describe(char *text, size_t size, const char *format, va_list arguments)
+{
+  int length = snprintf(text, size, "pdes-replay online: rank %d at %.9f s", world_rank, own ? now() : 0.0);
+  if (own && own->call[0])
+    length += snprintf(text + length, size - length, " in %s", own->call);
+  Dl_info info;
+  if (own && own->site && dladdr((void *)own->site, &info) && info.dli_fname)
+    length += snprintf(text + length, size - length, " (called from %s%s%s)", info.dli_sname ? info.dli_sname : "", info.dli_sname ? " of " : "",
+                       info.dli_fname);
+  length += snprintf(text + length, size - length, ": ");
+  length += vsnprintf(text + length, size - length, format, arguments);
+  snprintf(text + length, size - length, "\n");
+}
+
+static void end_program(int code) __attribute__((noreturn));
+static void end_program(int code)
+{
+  fflush(NULL);
+  answer((struct operation){.kind = OP_ABORT, .peer = code});
+  _exit(code);
+}
+
+void fail(const char *format, ...)
+{
+  char text[2000];
+  va_list arguments;
+  va_start(arguments, format);
+  describe(text, sizeof text, format, arguments);
+  va_end(arguments);
+  fputs(text, stderr);
+  end_program(1);
+}
+
+int raise_error(MPI_Comm communicator, int error)
+{
+  MPI_Errhandler handler;
+  MPI_Comm with_handler = communicator_of(communicator) ? communicator : MPI_COMM_WORLD;
+  REAL(Comm_get_errhandler)(with_handler, &handler);
+  if (handler == MPI_ERRORS_ARE_FATAL) {
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    REAL(Error_string)(error, text, &length);
+    fail("%s", text);
+  }
+  bool returns = handler == MPI_ERRORS_RETURN;
+  REAL(Errhandler_free)(&handler);
+  if (returns)
+    return error;
+  /* The handler of the program may call MPI. */
+  int kept = depth;
+  depth = 0;
+  REAL(Comm_call_errhandler)(with_handler, error);
+  depth = kept;
+  return error;
+}
+
+/* ---- start ---- */
+
+static bool map_memory(const char *descriptor)
+{
+  int file = atoi(descriptor);
+  struct header *header = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, 0);
+  if (header == MAP_FAILED || header->version != LAYOUT_VERSION)
+    return false;
+  uint64_t bytes = header->bytes;
+  munmap(header, PAGE);
+  shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  return shared != MAP_FAILED;
+}
+
+static void set_default(const char *name, const char *value) { setenv(name, value, 0); }
+
+/* Starts the real library for this process alone: without daemons, sockets and files. */
+static void start_library(void)
+{
+  set_default("OMPI_MCA_ess_singleton_isolated", "1");
+  set_default("OMPI_MCA_btl", "self");
+  set_default("OMPI_MCA_pml", "ob1");
+  set_default("OMPI_MCA_coll", "self,basic,libnbc");
+  set_default("OMPI_MCA_osc", "pt2pt");
+  set_default("OMPI_MCA_io", "ompio");
+  set_default("OMPI_MCA_orte_create_session_dirs", "0");
+  set_default("OMPI_MCA_btl_base_warn_component_unused", "0");
+  set_default("HWLOC_PLUGINS_PATH", "/nonexistent");
+  REAL(Init)(NULL, NULL);
+  REAL(Comm_set_errhandler)(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+/* Takes this library out of the variable, so that programs which the rank starts are none. */
+static void forget_preload(void)
+{
+  const char *rest = getenv("PDES_ONLINE_PRELOAD");
+  if (rest && *rest)
+    setenv("LD_PRELOAD", rest, 1);
+  else
+    unsetenv("LD_PRELOAD");
+  unsetenv("PDES_ONLINE_PRELOAD");
+  unsetenv("PDES_ONLINE_MEMORY");
+}
+
+/* A process that a rank forks is none. */
+static void forget_rank(void) { own = NULL; }
+
+static void become_rank(int rank, pid_t parent)
+{
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent)
+    _exit(1);
+  world_rank = rank;
+  own = slot_of(rank);
+  if (rank > 0) {
+    int nothing = open("/dev/null", O_RDONLY);
+    dup2(nothing, 0);
+    close(nothing);
+  }
+  pthread_atfork(NULL, NULL, forget_rank);
+}
+
+static void end_rank(pid_t process, int status)
+{
+  for (int rank = 0; rank < world_size; rank++) {
+    struct slot *slot = slot_of(rank);
+    if (slot->process != process)
+      continue;
+    slot->status = status;
+    atomic_store_explicit(&slot->has_ended, 1, memory_order_release);
+    atomic_store_explicit(&slot->turn, TURN_OVER, memory_order_release);
+    futex_wake(&slot->turn);
+  }
+}
+
+static void wait_for_ranks(void)
+{
+  int status, code = 0;
+  for (pid_t process; (process = waitpid(-1, &status, 0)) > 0 || errno == EINTR;) {
+    end_rank(process, status);
+    if (code == 0)
+      code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  _exit(code);
+}
+
+/* Forks the ranks: each of them returns from here, this process never does. */
+static void fork_ranks(void)
+{
+  pid_t parent = getpid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  int32_t nobody = 0;
+  if (!atomic_compare_exchange_strong(&shared->zygote, &nobody, (int32_t)parent)) {
+    fputs("pdes-replay online: the command starts a second MPI program; run each of them by a command of its own\n", stderr);
+    _exit(1);
+  }
+  for (int rank = 0; rank < world_size; rank++) {
+    pid_t child = fork();
+    if (child == 0) {
+      become_rank(rank, parent);
+      return;
+    }
+    if (child < 0) {
+      fprintf(stderr, "pdes-replay online: rank %d: fork: %s; raise the limit of processes (ulimit -u), or take fewer ranks\n", rank, strerror(errno));
+      _exit(1);
+    }
+    slot_of(rank)->process = child;
+  }
+  wait_for_ranks();
+}
+
+void start_ranks(void)
+{
+  if (!shared || own)
+    return;
+  world_size = (int)shared->ranks;
+  start_library();
+  forget_preload();
+  fork_ranks();
+  init_handles();
+}
+
+__attribute__((constructor)) static void start(void)
+{
+  const char *descriptor = getenv("PDES_ONLINE_MEMORY");
+  if (!descriptor || !map_memory(descriptor))
+    return;
+  /* Not in a shell that starts the program, nor before a library loads the MPI library later. */
+  library = dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD);
+  if (library)
+    start_ranks();
+}
+
+/* ---- the functions of MPI ---- */
+
+INTERPOSE(Init_thread)
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+  start_ranks();
+  if (!own)
+    return REAL(Init_thread)(argc, argv, required, provided);
+  is_rank_thread = true;
+  thread_level = required < MPI_THREAD_SERIALIZED ? required : MPI_THREAD_SERIALIZED;
+  if (provided)
+    *provided = thread_level;
+  if (is_initialized)
+    fail("MPI is initialized a second time");
+  is_initialized = true;
+  own->is_attached = 1;
+  depth++;
+  answer((struct operation){.kind = OP_INIT});
+  if (shared->computation == COMPUTATION_INSTRUCTIONS)
+    open_counter();
+  if (is_counted()) {
+    calibrate_clock();
+    last_work = work();
+  }
+  depth--;
+  return MPI_SUCCESS;
+}
+
+INTERPOSE(Init)
+int MPI_Init(int *argc, char ***argv)
+{
+  int provided;
+  return MPI_Init_thread(argc, argv, MPI_THREAD_SINGLE, &provided);
+}
+
+/* Attributes of MPI_COMM_SELF are deleted at the end, the last one first. */
+enum { MOST_ATTRIBUTES = 1000 };
+static int self_keys[MOST_ATTRIBUTES], self_keys_length;
+
+static void forget_key(int key)
+{
+  for (int i = 0; i < self_keys_length; i++)
+    if (self_keys[i] == key) {
+      memmove(self_keys + i, self_keys + i + 1, (--self_keys_length - i) * sizeof *self_keys);
+      return;
+    }
+}
+
+INTERPOSE(Comm_set_attr)
+int MPI_Comm_set_attr(MPI_Comm handle, int key, void *value)
+{
+  int error = REAL(Comm_set_attr)(handle, key, value);
+  if (is_outside() && handle == MPI_COMM_SELF && error == MPI_SUCCESS && self_keys_length < MOST_ATTRIBUTES) {
+    forget_key(key);
+    self_keys[self_keys_length++] = key;
+  }
+  return error;
+}
+
+INTERPOSE(Attr_put)
+int MPI_Attr_put(MPI_Comm handle, int key, void *value) { return MPI_Comm_set_attr(handle, key, value); }
+
+INTERPOSE(Comm_delete_attr)
+int MPI_Comm_delete_attr(MPI_Comm handle, int key)
+{
+  if (handle == MPI_COMM_SELF)
+    forget_key(key);
+  return REAL(Comm_delete_attr)(handle, key);
+}
+
+INTERPOSE(Finalize)
+int MPI_Finalize(void)
+{
+  CALL(Finalize)
+  depth--;
+  while (self_keys_length > 0)
+    REAL(Comm_delete_attr)(MPI_COMM_SELF, self_keys[--self_keys_length]);
+  depth++;
+  answer((struct operation){.kind = OP_FINALIZE});
+  own->is_finalized = 1;
+  is_finalized = true;
+  fflush(stdout);
+  return leave(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+INTERPOSE(Abort)
+int MPI_Abort(MPI_Comm handle, int code)
+{
+  if (!own)
+    return REAL(Abort)(handle, code);
+  depth++;
+  strcpy(own->call, "MPI_Abort");
+  fprintf(stderr, "pdes-replay online: rank %d at %.9f s called MPI_Abort(%d)\n", world_rank, now(), code);
+  end_program(code);
+}
+
+INTERPOSE(Initialized)
+int MPI_Initialized(int *flag)
+{
+  if (!own)
+    return REAL(Initialized)(flag);
+  *flag = is_initialized;
+  return MPI_SUCCESS;
+}
+
+INTERPOSE(Finalized)
+int MPI_Finalized(int *flag)
+{
+  if (!own)
+    return REAL(Finalized)(flag);
+  *flag = is_finalized;
+  return MPI_SUCCESS;
+}
+
+INTERPOSE(Query_thread)
+int MPI_Query_thread(int *provided)
+{
+  if (!own)
+    return REAL(Query_thread)(provided);
+  *provided = thread_level;
+  return MPI_SUCCESS;
+}
+
+INTERPOSE(Is_thread_main)
+int MPI_Is_thread_main(int *flag)
+{
+  if (!own)
+    return REAL(Is_thread_main)(flag);
+  *flag = is_rank_thread;
+  return MPI_SUCCESS;
+}
+
+INTERPOSE(Get_processor_name)
+int MPI_Get_processor_name(char *name, int *length)
+{
+  LOCAL(Get_processor_name, name, length)
+  *length = sprintf(name, "host-of-rank-%d", world_rank);
+  return MPI_SUCCESS;
+}
+
+/* What the real library says of the number of processes is about this one alone. */
+static int universe_size, time_is_global = 1;
+
+INTERPOSE(Comm_get_attr)
+int MPI_Comm_get_attr(MPI_Comm handle, int key, void *value, int *flag)
+{
+  LOCAL(Comm_get_attr, handle, key, value, flag)
+  int error = REAL(Comm_get_attr)(handle, key, value, flag);
+  if (error != MPI_SUCCESS)
+    return error;
+  universe_size = world_size;
+  if (key == MPI_UNIVERSE_SIZE)
+    *(int **)value = &universe_size, *flag = 1;
+  if (key == MPI_WTIME_IS_GLOBAL)
+    *(int **)value = &time_is_global, *flag = 1;
+  return MPI_SUCCESS;
+}
+
+INTERPOSE(Attr_get)
+int MPI_Attr_get(MPI_Comm handle, int key, void *value, int *flag) { return MPI_Comm_get_attr(handle, key, value, flag); }
+
+INTERPOSE(Wtime)
+double MPI_Wtime(void)
+{
+  if (!is_outside())
+    return own ? now() : REAL(Wtime)();
+  enter("MPI_Wtime", __builtin_return_address(0));
+  if (own->operations || computation > 0)
+    answer((struct operation){.kind = OP_CLOCK});
+  leave(MPI_COMM_WORLD, MPI_SUCCESS);
+  return now();
+}
+
+INTERPOSE(Wtick)
+double MPI_Wtick(void) { return own ? 1e-12 : REAL(Wtick)(); }
+
+INTERPOSE(Pcontrol)
+int MPI_Pcontrol(const int level, ...)
+{
+  (void)level;
+  return MPI_SUCCESS;
+}

@@ -1,0 +1,458 @@
+/* Requests: pooled objects of the real library, numbered, and the functions that complete them. */
+#include "online.h"
+#include <stdlib.h>
+#include <string.h>
+
+static struct request *requests;
+static uint32_t length, capacity;
+static uint32_t *vacant, vacant_length;
+/* Number of a request plus one, by its Fortran handle. */
+static uint32_t *numbers;
+static size_t numbers_length;
+
+static int no_query(void *state, MPI_Status *status) { return (void)state, (void)status, MPI_SUCCESS; }
+static int no_free(void *state) { return (void)state, MPI_SUCCESS; }
+static int no_cancel(void *state, int done) { return (void)state, (void)done, MPI_SUCCESS; }
+
+static void remember(MPI_Request handle, uint32_t index)
+{
+  size_t number = (size_t)REAL(Request_c2f)(handle);
+  if (number >= numbers_length) {
+    size_t larger = 2 * number + 64;
+    numbers = realloc(numbers, larger * sizeof *numbers);
+    memset(numbers + numbers_length, 0, (larger - numbers_length) * sizeof *numbers);
+    numbers_length = larger;
+  }
+  numbers[number] = index + 1;
+}
+
+static uint32_t grow(void)
+{
+  if (length == REQUESTS)
+    fail("it has %d requests at once, the most that a run can have: complete or free them", REQUESTS);
+  if (length == capacity) {
+    capacity = capacity ? 2 * capacity : 64;
+    requests = realloc(requests, capacity * sizeof *requests);
+    vacant = realloc(vacant, capacity * sizeof *vacant);
+  }
+  requests[length] = (struct request){0};
+  REAL(Grequest_start)(no_query, no_free, no_cancel, NULL, &requests[length].handle);
+  remember(requests[length].handle, length);
+  return length++;
+}
+
+uint32_t new_request(enum request_kind kind, MPI_Comm communicator, MPI_Request *handle)
+{
+  uint32_t index = vacant_length ? vacant[--vacant_length] : grow();
+  MPI_Request own_handle = requests[index].handle;
+  requests[index] = (struct request){.kind = kind, .is_active = true, .handle = own_handle, .communicator = communicator};
+  own->completion[index] = (struct completion){0};
+  *handle = own_handle;
+  return index;
+}
+
+struct request *request_at(uint32_t index) { return &requests[index]; }
+
+uint32_t request_index(MPI_Request handle)
+{
+  if (handle == MPI_REQUEST_NULL)
+    return NONE;
+  size_t number = (size_t)REAL(Request_c2f)(handle);
+  return number < numbers_length && numbers[number] ? numbers[number] - 1 : NONE;
+}
+
+void hold_type(struct request *request, MPI_Datatype type)
+{
+  int integers, addresses, types, combiner;
+  REAL(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
+  request->holds_type = combiner != MPI_COMBINER_NAMED;
+  if (request->holds_type)
+    REAL(Type_dup)(type, &request->type);
+  else
+    request->type = type;
+}
+
+static void release_request(uint32_t index)
+{
+  struct request *request = &requests[index];
+  if (request->holds_type)
+    REAL(Type_free)(&request->type);
+  request->kind = REQUEST_NONE;
+  request->is_active = false;
+  vacant[vacant_length++] = index;
+}
+
+void set_status(MPI_Status *status, int source, int tag, int error, uint64_t bytes, bool is_cancelled)
+{
+  if (status == MPI_STATUS_IGNORE)
+    return;
+  status->MPI_SOURCE = source;
+  status->MPI_TAG = tag;
+  if (error >= 0)
+    status->MPI_ERROR = error;
+  REAL(Status_set_elements_x)(status, MPI_BYTE, (MPI_Count)bytes);
+  REAL(Status_set_cancelled)(status, is_cancelled);
+}
+
+void empty_status(MPI_Status *status) { set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS, 0, false); }
+
+int take_message(struct communicator *c, const struct completion *from, void *buffer, uint64_t count, MPI_Datatype type, MPI_Status *status)
+{
+  uint64_t room = packed_size(count, type), bytes = from->bytes < room ? from->bytes : room;
+  if (from->block) {
+    unpack(payload(from->block), bytes, buffer, count, type);
+    free_block(from->block);
+  }
+  set_status(status, peer_rank(c, from->source), from->tag, -1, bytes, false);
+  return from->bytes > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+}
+
+/* Fills the status of a request that is complete; with `takes` its data are taken, too. */
+static int status_of(uint32_t index, bool takes, MPI_Status *status)
+{
+  struct request *request = &requests[index];
+  const struct completion *end = &own->completion[index];
+  struct communicator *c = communicator_of(request->communicator);
+  if (request->kind == REQUEST_COLLECTIVE && takes) {
+    empty_status(status);
+    return finish_collective(request->collective, end->block);
+  }
+  if (request->kind != REQUEST_RECEIVE) {
+    empty_status(status);
+    return MPI_SUCCESS;
+  }
+  if (request->is_done) {
+    set_status(status, MPI_PROC_NULL, MPI_ANY_TAG, -1, 0, false);
+    return MPI_SUCCESS;
+  }
+  if (!end->is_receive) {
+    set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, -1, 0, true);
+    return MPI_SUCCESS;
+  }
+  if (takes)
+    return take_message(c, end, request->buffer, request->count, request->type, status);
+  set_status(status, peer_rank(c, end->source), end->tag, -1, end->bytes, false);
+  return MPI_SUCCESS;
+}
+
+static bool is_complete(uint32_t index) { return requests[index].is_done || own->completion[index].is_complete; }
+
+/* Ends a request that is complete. */
+static int end_request(MPI_Request *handle, uint32_t index, MPI_Status *status)
+{
+  struct request *request = &requests[index];
+  int error = status_of(index, true, status);
+  if (request->is_persistent)
+    request->is_active = false;
+  else {
+    release_request(index);
+    *handle = MPI_REQUEST_NULL;
+  }
+  return error;
+}
+
+/* Requests of a call: those for which the simulator is asked, and those of the real library. */
+struct batch {
+  uint32_t asked, active, others;
+  bool has_done;
+};
+
+static struct batch list_requests(int n, MPI_Request handles[])
+{
+  struct batch batch = {0};
+  for (int i = 0; i < n; i++) {
+    uint32_t index = request_index(handles[i]);
+    if (index == NONE) {
+      batch.others += handles[i] != MPI_REQUEST_NULL;
+      continue;
+    }
+    if (!requests[index].is_active)
+      continue;
+    batch.active++;
+    if (is_complete(index))
+      batch.has_done = true;
+    else
+      own->list[batch.asked++] = index;
+  }
+  return batch;
+}
+
+static void ask(enum operation_kind kind, uint32_t n)
+{
+  if (n > 0)
+    answer((struct operation){.kind = kind, .count = n});
+}
+
+static MPI_Comm communicator_of_requests(int n, MPI_Request handles[])
+{
+  for (int i = 0; i < n; i++) {
+    uint32_t index = request_index(handles[i]);
+    if (index != NONE && requests[index].communicator != MPI_COMM_NULL)
+      return requests[index].communicator;
+  }
+  return MPI_COMM_WORLD;
+}
+
+/* Ends one request of an array if it is complete; returns whether it is. */
+static bool end_if_complete(MPI_Request *handle, MPI_Status *status, int *error)
+{
+  uint32_t index = request_index(*handle);
+  if (index == NONE) {
+    int flag = 0;
+    if (*handle != MPI_REQUEST_NULL)
+      *error = REAL(Test)(handle, &flag, status);
+    return flag;
+  }
+  if (!requests[index].is_active || !is_complete(index))
+    return false;
+  *error = end_request(handle, index, status);
+  return true;
+}
+
+static bool is_active(MPI_Request handle)
+{
+  uint32_t index = request_index(handle);
+  return index == NONE ? handle != MPI_REQUEST_NULL : requests[index].is_active;
+}
+
+#define STATUS(statuses, i) ((statuses) == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &(statuses)[i])
+
+/* Ends all requests of an array, which are complete. */
+static int end_all(int n, MPI_Request handles[], MPI_Status statuses[])
+{
+  int errors[n + 1], failures = 0;
+  for (int i = 0; i < n; i++) {
+    MPI_Status *status = STATUS(statuses, i);
+    uint32_t index = request_index(handles[i]);
+    errors[i] = MPI_SUCCESS;
+    if (!is_active(handles[i]))
+      empty_status(status);
+    else if (index == NONE)
+      errors[i] = REAL(Wait)(&handles[i], status);
+    else
+      errors[i] = end_request(&handles[i], index, status);
+    failures += errors[i] != MPI_SUCCESS;
+  }
+  if (failures == 0)
+    return MPI_SUCCESS;
+  for (int i = 0; i < n && statuses != MPI_STATUSES_IGNORE; i++)
+    statuses[i].MPI_ERROR = errors[i];
+  return MPI_ERR_IN_STATUS;
+}
+
+INTERPOSE(Wait)
+int MPI_Wait(MPI_Request *handle, MPI_Status *status)
+{
+  CALL(Wait, handle, status)
+  MPI_Comm communicator = communicator_of_requests(1, handle);
+  struct batch batch = list_requests(1, handle);
+  int error = MPI_SUCCESS;
+  ask(OP_WAITALL, batch.asked);
+  if (batch.others)
+    error = REAL(Wait)(handle, status);
+  else if (!end_if_complete(handle, status, &error))
+    empty_status(status);
+  RETURN(communicator, error);
+}
+
+INTERPOSE(Waitall)
+int MPI_Waitall(int n, MPI_Request handles[], MPI_Status statuses[])
+{
+  CALL(Waitall, n, handles, statuses)
+  CHECK(n >= 0, MPI_COMM_WORLD, MPI_ERR_ARG);
+  MPI_Comm communicator = communicator_of_requests(n, handles);
+  ask(OP_WAITALL, list_requests(n, handles).asked);
+  RETURN(communicator, end_all(n, handles, statuses));
+}
+
+INTERPOSE(Waitany)
+int MPI_Waitany(int n, MPI_Request handles[], int *index, MPI_Status *status)
+{
+  CALL(Waitany, n, handles, index, status)
+  CHECK(n >= 0, MPI_COMM_WORLD, MPI_ERR_ARG);
+  MPI_Comm communicator = communicator_of_requests(n, handles);
+  struct batch batch = list_requests(n, handles);
+  int error = MPI_SUCCESS;
+  if (batch.active == 0 && batch.others)
+    RETURN(communicator, REAL(Waitany)(n, handles, index, status));
+  if (!batch.has_done && !batch.others)
+    ask(OP_WAITANY, batch.asked);
+  for (bool waits = batch.others > 0;; waits = false) {
+    for (*index = 0; *index < n; ++*index)
+      if (end_if_complete(&handles[*index], status, &error))
+        RETURN(communicator, error);
+    if (!waits)
+      break;
+    ask(OP_WAITANY, batch.asked);
+  }
+  *index = MPI_UNDEFINED;
+  empty_status(status);
+  RETURN(communicator, error);
+}
+
+/* Ends all requests of an array that are complete; returns the error. */
+static int end_some(int n, MPI_Request handles[], int *number, int indices[], MPI_Status statuses[])
+{
+  int failures = 0;
+  *number = 0;
+  for (int i = 0; i < n; i++) {
+    int error = MPI_SUCCESS;
+    MPI_Status *status = STATUS(statuses, *number);
+    if (!end_if_complete(&handles[i], status, &error))
+      continue;
+    if (status != MPI_STATUS_IGNORE)
+      status->MPI_ERROR = error;
+    failures += error != MPI_SUCCESS;
+    indices[(*number)++] = i;
+  }
+  return failures ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
+}
+
+INTERPOSE(Waitsome)
+int MPI_Waitsome(int n, MPI_Request handles[], int *number, int indices[], MPI_Status statuses[])
+{
+  CALL(Waitsome, n, handles, number, indices, statuses)
+  CHECK(n >= 0, MPI_COMM_WORLD, MPI_ERR_ARG);
+  MPI_Comm communicator = communicator_of_requests(n, handles);
+  struct batch batch = list_requests(n, handles);
+  if (batch.active == 0 && batch.others == 0) {
+    *number = MPI_UNDEFINED;
+    RETURN(communicator, MPI_SUCCESS);
+  }
+  if (!batch.has_done && !batch.others)
+    ask(OP_WAITSOME, batch.asked);
+  int error = end_some(n, handles, number, indices, statuses);
+  if (*number == 0 && batch.asked) {
+    ask(OP_WAITSOME, batch.asked);
+    error = end_some(n, handles, number, indices, statuses);
+  }
+  RETURN(communicator, error);
+}
+
+INTERPOSE(Test)
+int MPI_Test(MPI_Request *handle, int *flag, MPI_Status *status)
+{
+  CALL(Test, handle, flag, status)
+  MPI_Comm communicator = communicator_of_requests(1, handle);
+  int error = MPI_SUCCESS;
+  *flag = !is_active(*handle);
+  if (*flag)
+    empty_status(status);
+  else {
+    ask(OP_TESTALL, list_requests(1, handle).asked);
+    *flag = end_if_complete(handle, status, &error);
+  }
+  RETURN(communicator, error);
+}
+
+INTERPOSE(Testall)
+int MPI_Testall(int n, MPI_Request handles[], int *flag, MPI_Status statuses[])
+{
+  CALL(Testall, n, handles, flag, statuses)
+  CHECK(n >= 0, MPI_COMM_WORLD, MPI_ERR_ARG);
+  MPI_Comm communicator = communicator_of_requests(n, handles);
+  ask(OP_TESTALL, list_requests(n, handles).asked);
+  *flag = 1;
+  for (int i = 0; i < n; i++) {
+    uint32_t index = request_index(handles[i]);
+    int done = 1;
+    if (index == NONE && handles[i] != MPI_REQUEST_NULL)
+      REAL(Request_get_status)(handles[i], &done, MPI_STATUS_IGNORE);
+    else if (index != NONE && requests[index].is_active)
+      done = is_complete(index);
+    *flag &= done;
+  }
+  RETURN(communicator, *flag ? end_all(n, handles, statuses) : MPI_SUCCESS);
+}
+
+INTERPOSE(Testany)
+int MPI_Testany(int n, MPI_Request handles[], int *index, int *flag, MPI_Status *status)
+{
+  CALL(Testany, n, handles, index, flag, status)
+  CHECK(n >= 0, MPI_COMM_WORLD, MPI_ERR_ARG);
+  MPI_Comm communicator = communicator_of_requests(n, handles);
+  struct batch batch = list_requests(n, handles);
+  int error = MPI_SUCCESS;
+  if (!batch.has_done)
+    ask(OP_TESTANY, batch.asked);
+  for (*index = 0; *index < n; ++*index)
+    if (end_if_complete(&handles[*index], status, &error)) {
+      *flag = 1;
+      RETURN(communicator, error);
+    }
+  *index = MPI_UNDEFINED;
+  *flag = batch.active == 0 && batch.others == 0;
+  if (*flag)
+    empty_status(status);
+  RETURN(communicator, MPI_SUCCESS);
+}
+
+INTERPOSE(Testsome)
+int MPI_Testsome(int n, MPI_Request handles[], int *number, int indices[], MPI_Status statuses[])
+{
+  CALL(Testsome, n, handles, number, indices, statuses)
+  CHECK(n >= 0, MPI_COMM_WORLD, MPI_ERR_ARG);
+  MPI_Comm communicator = communicator_of_requests(n, handles);
+  struct batch batch = list_requests(n, handles);
+  if (batch.active == 0 && batch.others == 0) {
+    *number = MPI_UNDEFINED;
+    RETURN(communicator, MPI_SUCCESS);
+  }
+  ask(OP_TESTSOME, batch.asked);
+  RETURN(communicator, end_some(n, handles, number, indices, statuses));
+}
+
+INTERPOSE(Request_get_status)
+int MPI_Request_get_status(MPI_Request handle, int *flag, MPI_Status *status)
+{
+  CALL(Request_get_status, handle, flag, status)
+  uint32_t index = request_index(handle);
+  if (index == NONE && handle != MPI_REQUEST_NULL)
+    RETURN(MPI_COMM_WORLD, REAL(Request_get_status)(handle, flag, status));
+  *flag = 1;
+  if (index == NONE || !requests[index].is_active) {
+    empty_status(status);
+    RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+  }
+  if (!requests[index].is_done)
+    answer((struct operation){.kind = OP_GET_STATUS, .request = index});
+  *flag = requests[index].is_done || own->flag;
+  if (*flag)
+    status_of(index, false, status);
+  RETURN(requests[index].communicator, MPI_SUCCESS);
+}
+
+INTERPOSE(Request_free)
+int MPI_Request_free(MPI_Request *handle)
+{
+  CALL(Request_free, handle)
+  uint32_t index = request_index(*handle);
+  CHECK(*handle != MPI_REQUEST_NULL, MPI_COMM_WORLD, MPI_ERR_REQUEST);
+  if (index == NONE)
+    RETURN(MPI_COMM_WORLD, REAL(Request_free)(handle));
+  struct request *request = &requests[index];
+  if (request->is_persistent && !request->is_active) {
+    if (request->peer != MPI_PROC_NULL)
+      post((struct operation){.kind = OP_FREE, .request = index});
+    release_request(index);
+  } else if (request->is_done)
+    release_request(index);
+  else
+    request->is_freed = true;
+  *handle = MPI_REQUEST_NULL;
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+INTERPOSE(Cancel)
+int MPI_Cancel(MPI_Request *handle)
+{
+  CALL(Cancel, handle)
+  CHECK(*handle != MPI_REQUEST_NULL, MPI_COMM_WORLD, MPI_ERR_REQUEST);
+  uint32_t index = request_index(*handle);
+  if (index == NONE)
+    RETURN(MPI_COMM_WORLD, REAL(Cancel)(handle));
+  struct request *request = &requests[index];
+  if (request->kind == REQUEST_RECEIVE && request->is_active && !is_complete(index))
+    answer((struct operation){.kind = OP_CANCEL, .request = index});
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}

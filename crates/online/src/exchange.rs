@@ -1,0 +1,129 @@
+//! The data of the messages and collective operations of a run: blocks in shared memory, which ranks read and write themselves.
+//!
+//! A block is here before its message is sent, and so before the message is received: whoever takes it finds it, on any number of threads.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pdes_core::Rank;
+use rustc_hash::FxHashMap;
+use trace_mmap::{CommId, Group};
+
+use crate::layout::BLOCK_HEAD;
+use crate::memory::Memory;
+
+/// A message to a rank: its sender, tag and communicator, and its number among those.
+pub(crate) type MessageKey = (Rank, i32, CommId, u64);
+
+/// Smallest table \[B\], as a power of two.
+const SMALLEST_CLASS: u32 = 7;
+
+/// The blocks that are on their way.
+// Determinism: the hash maps are looked up, never iterated.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    /// Messages to each rank.
+    messages: Box<[Mutex<FxHashMap<MessageKey, u64>>]>,
+    operations: Mutex<Operations>,
+    communicators: Mutex<FxHashMap<CommId, Arc<Group>>>,
+}
+
+/// Collective operations to which not all members have contributed, and the memory of their tables.
+#[derive(Debug, Default)]
+struct Operations {
+    /// Table, and number of members that have contributed, by communicator and number there.
+    tables: FxHashMap<(CommId, u64), (u64, u32)>,
+    used: u64,
+    /// Tables of each size, of which those that their readers have freed are used again.
+    pools: FxHashMap<u32, Vec<u64>>,
+}
+
+impl Operations {
+    /// Takes memory for a table of `size` members; returns its offset, `None` if there is no more.
+    fn new_table(&mut self, memory: &Memory, size: u32) -> Option<u64> {
+        let bytes = 8 + 8 * u64::from(size);
+        let class = (bytes + BLOCK_HEAD).next_power_of_two().trailing_zeros().max(SMALLEST_CLASS);
+        let pool = self.pools.entry(class).or_default();
+        let is_free = |table: &u64| memory.block(*table).is_free.load(Ordering::Acquire) == 1;
+        // The oldest ones are the first to be free.
+        let table = match pool.first().copied().filter(is_free) {
+            Some(table) => {
+                pool.rotate_left(1);
+                table
+            }
+            None => {
+                let (begin, room) = memory.own_arena();
+                let table = begin + self.used + BLOCK_HEAD;
+                self.used += 1 << class;
+                if self.used > room {
+                    return None;
+                }
+                pool.push(table);
+                table
+            }
+        };
+        let head = memory.block(table);
+        head.bytes.store(bytes, Ordering::Relaxed);
+        head.is_free.store(0, Ordering::Relaxed);
+        // No reader yet, in the lower half; the size in the upper one.
+        memory.store(table, u64::from(size) << 32);
+        (0..u64::from(size)).for_each(|member| memory.store(table + 8 + 8 * member, 0));
+        Some(table)
+    }
+}
+
+impl Exchange {
+    pub(crate) fn new(ranks: u32) -> Self {
+        Self {
+            messages: (0..ranks).map(|_| Mutex::default()).collect(),
+            operations: Mutex::default(),
+            communicators: Mutex::default(),
+        }
+    }
+
+    /// Puts the block of a message in.
+    pub(crate) fn put(&self, to: Rank, key: MessageKey, block: u64) {
+        if block != 0 {
+            lock(&self.messages[to.index()]).insert(key, block);
+        }
+    }
+
+    /// Takes the block of a message; 0 if it has no data.
+    pub(crate) fn take(&self, to: Rank, key: MessageKey) -> u64 {
+        lock(&self.messages[to.index()]).remove(&key).unwrap_or_default()
+    }
+
+    /// Contributes the block of a member to an operation of `size` members; returns the table of all, `None` if there is no memory.
+    pub(crate) fn contribute(
+        &self,
+        memory: &Memory,
+        key: (CommId, u64),
+        (member, size): (u32, u32),
+        block: u64,
+    ) -> Option<u64> {
+        let mut operations = lock(&self.operations);
+        let (table, given) = match operations.tables.get(&key) {
+            Some(&found) => found,
+            None => (operations.new_table(memory, size)?, 0),
+        };
+        match given + 1 == size {
+            true => drop(operations.tables.remove(&key)),
+            false => drop(operations.tables.insert(key, (table, given + 1))),
+        }
+        drop(operations);
+        memory.store(table + 8 + 8 * u64::from(member), block);
+        Some(table)
+    }
+
+    /// Returns the group of a communicator, which all members share; `None` if the identifier is that of another group.
+    pub(crate) fn join(&self, id: CommId, group: Group) -> Option<Arc<Group>> {
+        let mut communicators = lock(&self.communicators);
+        let shared = communicators.entry(id).or_insert_with(|| Arc::new(group.clone()));
+        (**shared == group).then(|| Arc::clone(shared))
+    }
+}
+
+/// Locks a map. Where a rank has panicked, the run ends anyway.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

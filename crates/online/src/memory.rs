@@ -1,0 +1,205 @@
+//! The shared memory, and access to it.
+//!
+//! Whoever has the turn on a slot owns its plain data; the hand-over is by the atomic `turn`. A rank that breaks this, which a program
+//! that writes everywhere may do, changes numbers here, and never memory of the simulator: all offsets are checked.
+#![allow(unsafe_code, reason = "memory that is shared with other processes")]
+
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use bytemuck::Pod;
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::thread::futex;
+
+use crate::layout::{
+    BLOCK_HEAD, Block, COMPLETION, Completion, Header, LIST, NONE, OPERATION, OPERATIONS, Operation, PAGE,
+    RECEIVED, REQUESTS, SLOT_BYTES, Slot, VERSION, turn,
+};
+
+/// Virtual memory for all arenas together \[B\]; the system gives pages where they are used.
+const ARENAS: u64 = 16 << 40;
+/// Largest arena \[B\].
+const LARGEST_ARENA: u64 = 64 << 30;
+/// Interval at which a wait looks whether the run is to end.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// The shared memory of a run.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    file: File,
+    map: MmapRaw,
+    ranks: u32,
+    arena_bytes: u64,
+}
+
+/// Settings that the ranks read from the header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeaderSettings {
+    pub(crate) computation: u32,
+    pub(crate) clocks: u32,
+    pub(crate) fixed_s: f64,
+}
+
+impl Memory {
+    /// Creates the memory of a run of `ranks` ranks.
+    ///
+    /// # Errors
+    /// The system has no such memory.
+    pub(crate) fn create(ranks: u32, settings: HeaderSettings) -> io::Result<Self> {
+        // Its descriptor is inherited by the processes of the program.
+        let file = File::from(rustix::fs::memfd_create("pdes-replay", rustix::fs::MemfdFlags::empty())?);
+        let arena_bytes = (ARENAS / (u64::from(ranks) + 1)).min(LARGEST_ARENA) / PAGE * PAGE;
+        let arena = PAGE + u64::from(ranks) * SLOT_BYTES;
+        let bytes = arena + (u64::from(ranks) + 1) * arena_bytes;
+        file.set_len(bytes)?;
+        let map = MmapOptions::new().no_reserve_swap().map_raw(&file)?;
+        let memory = Self { file, map, ranks, arena_bytes };
+        let header = memory.header();
+        header.ranks.store(ranks, Ordering::Relaxed);
+        header.computation.store(settings.computation, Ordering::Relaxed);
+        header.clocks.store(settings.clocks, Ordering::Relaxed);
+        header.fixed_s.store(settings.fixed_s.to_bits(), Ordering::Relaxed);
+        header.bytes.store(bytes, Ordering::Relaxed);
+        header.slot.store(PAGE, Ordering::Relaxed);
+        header.slot_bytes.store(SLOT_BYTES, Ordering::Relaxed);
+        header.arena.store(arena, Ordering::Relaxed);
+        header.arena_bytes.store(arena_bytes, Ordering::Relaxed);
+        header.version.store(VERSION, Ordering::Release);
+        Ok(memory)
+    }
+
+    /// Returns the file of the memory.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(crate) fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Returns a pointer to `bytes` bytes.
+    ///
+    /// # Panics
+    /// They are not in the memory, or not aligned.
+    fn at(&self, offset: u64, bytes: u64, alignment: usize) -> *mut u8 {
+        let end = offset.checked_add(bytes);
+        assert!(
+            end.is_some_and(|end| end <= self.map.len() as u64) && offset.is_multiple_of(alignment as u64),
+            "a rank gave an offset that is not in the shared memory: {offset}, of {bytes} bytes; the program has overwritten it"
+        );
+        // SAFETY: the offset is within the map.
+        unsafe { self.map.as_mut_ptr().add(offset as usize) }
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: the header is in the first page, and has atomics only.
+        unsafe { &*self.at(0, size_of::<Header>() as u64, align_of::<Header>()).cast() }
+    }
+
+    pub(crate) fn slot(&self, rank: u32) -> &Slot {
+        let offset = self.slot_offset(rank, 0);
+        // SAFETY: the memory of a slot lives as long as the map. Its fields are atomics, but for bytes that are read by copies of any
+        // value.
+        unsafe { &*self.at(offset, size_of::<Slot>() as u64, align_of::<Slot>()).cast() }
+    }
+
+    fn slot_offset(&self, rank: u32, offset: u64) -> u64 {
+        PAGE + u64::from(rank) * SLOT_BYTES + offset
+    }
+
+    /// Reads a value.
+    fn read<T: Pod>(&self, offset: u64) -> T {
+        let pointer = self.at(offset, size_of::<T>() as u64, align_of::<T>());
+        // SAFETY: the pointer is in the map and aligned, and all bit patterns are values. Its owner does not write meanwhile.
+        unsafe { pointer.cast::<T>().read_volatile() }
+    }
+
+    /// Writes a value.
+    fn write<T: Pod>(&self, offset: u64, value: T) {
+        let pointer = self.at(offset, size_of::<T>() as u64, align_of::<T>());
+        // SAFETY: as in `read`; the owner of the memory is this thread.
+        unsafe { pointer.cast::<T>().write_volatile(value) }
+    }
+
+    /// Returns an operation of the turn of a rank.
+    pub(crate) fn operation(&self, rank: u32, index: u32) -> Operation {
+        let index = u64::from(index) % OPERATIONS as u64;
+        self.read(self.slot_offset(rank, OPERATION + index * size_of::<Operation>() as u64))
+    }
+
+    /// Returns the first `count` listed requests of a rank.
+    pub(crate) fn list(&self, rank: u32, count: u64) -> Vec<u32> {
+        let count = count.min(REQUESTS as u64);
+        (0..count).map(|index| self.read(self.slot_offset(rank, LIST + 4 * index))).collect()
+    }
+
+    /// Tells a rank of the end of a request, or of a blocking receive or a probe without a request.
+    pub(crate) fn complete(&self, rank: u32, request: u32, completion: Completion) {
+        let offset = match request {
+            NONE => RECEIVED,
+            request => COMPLETION + (u64::from(request) % REQUESTS as u64) * size_of::<Completion>() as u64,
+        };
+        self.write(self.slot_offset(rank, offset), completion);
+    }
+
+    /// Returns `count` numbers of the payload of a block.
+    pub(crate) fn numbers<T: Pod>(&self, block: u64, count: u64) -> Vec<T> {
+        let bytes = count.saturating_mul(size_of::<T>() as u64);
+        self.at(block, bytes, align_of::<T>());
+        (0..count).map(|index| self.read(block + index * size_of::<T>() as u64)).collect()
+    }
+
+    pub(crate) fn block(&self, block: u64) -> &Block {
+        let offset = block.checked_sub(BLOCK_HEAD).unwrap_or(u64::MAX);
+        // SAFETY: the head of a block has atomics only.
+        unsafe { &*self.at(offset, BLOCK_HEAD, align_of::<Block>()).cast() }
+    }
+
+    /// Frees a block that the simulator has read.
+    pub(crate) fn free(&self, block: u64) {
+        self.block(block).is_free.store(1, Ordering::Release);
+    }
+
+    /// Returns the arena of the simulator: its begin and its size.
+    pub(crate) fn own_arena(&self) -> (u64, u64) {
+        let first = PAGE + u64::from(self.ranks) * SLOT_BYTES;
+        (first + u64::from(self.ranks) * self.arena_bytes, self.arena_bytes)
+    }
+
+    /// Writes a number that others may read at any time.
+    pub(crate) fn store(&self, offset: u64, value: u64) {
+        let pointer = self.at(offset, 8, 8);
+        // SAFETY: the place is aligned, within the map, and accessed by atomic operations only.
+        unsafe { std::sync::atomic::AtomicU64::from_ptr(pointer.cast()) }.store(value, Ordering::Release);
+    }
+
+    /// Gives the turn to a rank, and waits until it gives it back, or has ended, or `is_over`. Returns whether the simulator has the turn.
+    pub(crate) fn give_turn(&self, rank: u32, is_over: impl Fn() -> bool) -> bool {
+        self.release_turn(rank);
+        self.await_turn(&self.slot(rank).turn, is_over)
+    }
+
+    /// Gives the turn to a rank. At its begin it has the turn already.
+    pub(crate) fn release_turn(&self, rank: u32) {
+        let turn = &self.slot(rank).turn;
+        let given = turn.compare_exchange(turn::SIMULATOR, turn::RANK, Ordering::AcqRel, Ordering::Acquire);
+        if given.is_ok() {
+            let _ = futex::wake(turn, futex::Flags::empty(), 1);
+        }
+    }
+
+    fn await_turn(&self, turn: &AtomicU32, is_over: impl Fn() -> bool) -> bool {
+        loop {
+            match turn.load(Ordering::Acquire) {
+                turn::SIMULATOR => return true,
+                turn::RANK if !is_over() => {
+                    let patience = futex::Timespec { tv_sec: 0, tv_nsec: i64::from(PATIENCE.subsec_nanos()) };
+                    let _ = futex::wait(turn, futex::Flags::empty(), turn::RANK, Some(&patience));
+                }
+                _ => return false,
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! A program that runs online.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use mpi_model::{ActionSource, ActionSources, Reply, Selection};
+use pdes_core::Rank;
+use replay::RunningProgram;
+use rustix::process::{Pid, Signal, kill_process};
+use trace_mmap::{Action, RankTrace};
+
+use crate::exchange::Exchange;
+use crate::memory::{HeaderSettings, Memory};
+use crate::run::{Run, RunSettings};
+use crate::shim::{ShimError, shim};
+use crate::source::RankSource;
+
+/// Time of the computations between calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Computation {
+    /// The processor time that they take here.
+    #[default]
+    Measured,
+    /// None.
+    None,
+    /// The instructions that they take here.
+    Instructions,
+    /// The same time for each of them \[s\].
+    Fixed(f64),
+}
+
+/// Clocks that show simulated time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clocks {
+    /// `MPI_Wtime`.
+    #[default]
+    Wtime,
+    /// Also those of the C library, and its sleeps.
+    All,
+}
+
+/// Settings of an online run.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Time of computations.
+    pub computation: Computation,
+    /// Clocks that show simulated time.
+    pub clocks: Clocks,
+    /// Speed of this machine [flop/s]: a second of computation is so many flops of the simulated one.
+    pub speed: f64,
+}
+
+/// The reason why a program does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no library to preload.
+    #[error(transparent)]
+    Shim(#[from] ShimError),
+    /// The system has no shared memory.
+    #[error("the memory that {ranks} ranks share: {source}")]
+    Memory {
+        /// Number of ranks.
+        ranks: u32,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// The program cannot be started.
+    #[error("{program}: {source}")]
+    NotStarted {
+        /// Command.
+        program: String,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+}
+
+/// A program that has been started.
+#[derive(Clone, Debug)]
+pub struct Program {
+    name: PathBuf,
+    run: Arc<Run>,
+    /// Ends with the command.
+    watcher: Arc<Mutex<Option<JoinHandle<i32>>>>,
+    command: u32,
+}
+
+impl Program {
+    /// Starts a command with `ranks` ranks. The thread that calls it must outlive the program.
+    ///
+    /// # Errors
+    /// The command cannot be started, or there is no library to preload.
+    pub fn start(command: &[OsString], ranks: u32, settings: Settings) -> Result<Self, StartError> {
+        let library = shim()?;
+        let (computation, fixed_s) = match settings.computation {
+            Computation::None => (0, 0.0),
+            Computation::Measured => (1, 0.0),
+            Computation::Instructions => (2, 0.0),
+            Computation::Fixed(seconds) => (3, seconds),
+        };
+        let header =
+            HeaderSettings { computation, clocks: u32::from(settings.clocks == Clocks::All), fixed_s };
+        let memory = Memory::create(ranks, header).map_err(|source| StartError::Memory { ranks, source })?;
+        let child = spawn(command, &library, &memory)?;
+        let (name, pid) =
+            (PathBuf::from(command.first().map_or(OsStr::new(""), OsString::as_os_str)), child.id());
+        let run = Arc::new(Run {
+            exchange: Exchange::new(ranks),
+            memory,
+            settings: RunSettings {
+                flops_per_unit: match settings.computation {
+                    Computation::Instructions => 1.0,
+                    _ => settings.speed,
+                },
+            },
+            has_ended: AtomicBool::new(false),
+            abort_code: Mutex::default(),
+            is_taken: AtomicBool::new(false),
+        });
+        let watched = Arc::clone(&run);
+        let watcher = std::thread::spawn(move || watch(child, &watched));
+        Ok(Self { name, run, watcher: Arc::new(Mutex::new(Some(watcher))), command: pid })
+    }
+
+    /// Waits for the end of the command; returns its exit status.
+    pub fn wait(&self) -> i32 {
+        let watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let of_command = watcher.map_or(1, |watcher| watcher.join().unwrap_or(1));
+        self.run.exit_code().unwrap_or(of_command)
+    }
+
+    /// Ends all processes of the program; returns the exit status.
+    pub fn kill(&self) -> i32 {
+        let ended = self.run.exit_code();
+        // The ranks end with the process that has forked them.
+        let zygote = self.run.memory.header().zygote.load(Ordering::Acquire);
+        for process in [zygote, self.command.cast_signed()] {
+            if let Some(pid) = Pid::from_raw(process) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+        let waited = self.wait();
+        ended.unwrap_or(if waited == 0 || waited >= 128 { 1 } else { waited })
+    }
+
+    /// Returns whether a rank has ended the program by `MPI_Abort`, or by a mistake that it has reported.
+    pub fn has_aborted(&self) -> bool {
+        self.run.abort_code.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Returns the calls of MPI in which ranks are, each with the place in the program.
+    pub fn calls(&self) -> Vec<String> {
+        self.run.calls()
+    }
+}
+
+/// Starts the command, with the library before all others.
+fn spawn(command: &[OsString], library: &Path, memory: &Memory) -> Result<Child, StartError> {
+    let (program, arguments) =
+        command.split_first().map_or((OsStr::new(""), command), |(first, rest)| (first.as_os_str(), rest));
+    let others = std::env::var_os("LD_PRELOAD").unwrap_or_default();
+    let mut preload = library.as_os_str().to_owned();
+    if !others.is_empty() {
+        preload.push(":");
+        preload.push(&others);
+    }
+    let mut child = Command::new(program);
+    child.args(arguments).env("LD_PRELOAD", preload).env("PDES_ONLINE_PRELOAD", others);
+    child.env("PDES_ONLINE_MEMORY", memory.file().as_raw_fd().to_string());
+    child
+        .spawn()
+        .map_err(|source| StartError::NotStarted { program: program.to_string_lossy().into_owned(), source })
+}
+
+/// Waits for the end of the command.
+fn watch(mut child: Child, run: &Run) -> i32 {
+    let status = child.wait();
+    run.has_ended.store(true, Ordering::Release);
+    status.map_or(1, |status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()))
+}
+
+impl RunningProgram for Program {
+    fn name(&self) -> &Path {
+        &self.name
+    }
+
+    fn ranks(&self) -> u32 {
+        self.run.memory.ranks()
+    }
+
+    fn sources(&self, _: u32, selection: &Selection) -> Arc<dyn ActionSources> {
+        let is_first = !self.run.is_taken.swap(true, Ordering::AcqRel);
+        Arc::new(Sources { run: Arc::clone(&self.run), selection: selection.clone(), is_first })
+    }
+}
+
+/// The sources of the ranks of a run.
+#[derive(Debug)]
+struct Sources {
+    run: Arc<Run>,
+    selection: Selection,
+    /// False in a run that begins anew: the program runs once.
+    is_first: bool,
+}
+
+impl ActionSources for Sources {
+    fn source<'t>(&self, rank: Rank, trace: &'t RankTrace) -> Box<dyn ActionSource + 't> {
+        if !self.is_first {
+            return Box::new(RunAgain);
+        }
+        if rank.get() >= self.run.memory.ranks() {
+            return Box::new(Idle);
+        }
+        Box::new(RankSource::new(rank, trace, self.selection.clone(), Arc::clone(&self.run)))
+    }
+}
+
+/// A rank beyond those of the program.
+struct Idle;
+
+impl ActionSource for Idle {
+    fn next(&mut self, _: Reply<'_>) -> Result<Option<Action>, Box<str>> {
+        Ok(None)
+    }
+
+    fn slots(&self) -> u32 {
+        0
+    }
+}
+
+/// A rank of a run that begins anew.
+struct RunAgain;
+
+impl ActionSource for RunAgain {
+    fn next(&mut self, _: Reply<'_>) -> Result<Option<Action>, Box<str>> {
+        Err("the run would have to begin anew, and the program runs once: set engine.threads = 1".into())
+    }
+
+    fn slots(&self) -> u32 {
+        0
+    }
+}

@@ -1,0 +1,124 @@
+//! A run of a program: its memory, and the processes that are its ranks.
+
+use std::fmt::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::exchange::Exchange;
+use crate::memory::Memory;
+
+/// What a run needs while it lasts.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) memory: Memory,
+    pub(crate) exchange: Exchange,
+    pub(crate) settings: RunSettings,
+    /// The command has ended.
+    pub(crate) has_ended: AtomicBool,
+    /// Exit status that the program asked for by `MPI_Abort`.
+    pub(crate) abort_code: Mutex<Option<i32>>,
+    /// Flag: a run has taken the program; another one would have to start it again.
+    pub(crate) is_taken: AtomicBool,
+}
+
+/// Settings of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunSettings {
+    /// Flops of a unit of computation: of a second here, or of an instruction.
+    pub(crate) flops_per_unit: f64,
+}
+
+impl Run {
+    /// Gives the turn to a rank, and waits until it has posted operations.
+    ///
+    /// # Errors
+    /// The rank has ended.
+    pub(crate) fn take_turn(&self, rank: u32) -> Result<(), Box<str>> {
+        match self.memory.give_turn(rank, || self.has_ended.load(Ordering::Acquire)) {
+            true => Ok(()),
+            false => Err(self.describe_end(rank).into()),
+        }
+    }
+
+    /// Lets a rank go on that has called `MPI_Finalize`.
+    pub(crate) fn end_turn(&self, rank: u32) {
+        self.memory.release_turn(rank);
+    }
+
+    /// Notes that a rank ends the program; returns the message.
+    pub(crate) fn abort(&self, rank: u32, code: i32) -> String {
+        self.abort_code.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(code);
+        format!("rank {rank} ended the program with code {code}")
+    }
+
+    fn describe_end(&self, rank: u32) -> String {
+        let slot = self.memory.slot(rank);
+        let is_attached = slot.is_attached.load(Ordering::Relaxed) == 1;
+        if slot.has_ended.load(Ordering::Acquire) == 0 {
+            return match self.memory.header().zygote.load(Ordering::Acquire) {
+                0 => "the command ended, and no process of it was an MPI program".to_owned(),
+                _ => "the program has ended".to_owned(),
+            };
+        }
+        let status = ExitStatus::from_raw(slot.status.load(Ordering::Relaxed));
+        let how = match (status.code(), status.signal()) {
+            (Some(code), _) => format!("ended with exit status {code}"),
+            (None, Some(signal)) => format!("was ended by signal {signal}{}", signal_name(signal)),
+            (None, None) => "ended".to_owned(),
+        };
+        match is_attached {
+            true => format!("the process {how} before MPI_Finalize"),
+            false => format!("the process {how} before MPI_Init"),
+        }
+    }
+
+    /// Returns the exit status of the program: that of `MPI_Abort`, or of the first rank with one.
+    pub(crate) fn exit_code(&self) -> Option<i32> {
+        let aborted = *self.abort_code.lock().unwrap_or_else(PoisonError::into_inner);
+        aborted.or_else(|| {
+            let codes = (0..self.memory.ranks()).filter_map(|rank| {
+                let slot = self.memory.slot(rank);
+                let has_ended = slot.has_ended.load(Ordering::Acquire) == 1;
+                let status = ExitStatus::from_raw(slot.status.load(Ordering::Relaxed));
+                has_ended.then(|| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()))
+            });
+            codes.into_iter().find(|code| *code != 0)
+        })
+    }
+
+    /// Returns the calls in which ranks are, with the place in the program from which each is made.
+    pub(crate) fn calls(&self) -> Vec<String> {
+        let call = |rank| {
+            let slot = self.memory.slot(rank);
+            let name = slot.call.split(|byte| *byte == 0).next().unwrap_or_default();
+            let mut text = format!("rank {rank} in {}", String::from_utf8_lossy(name));
+            if name.is_empty() || slot.is_finalized.load(Ordering::Relaxed) == 1 {
+                return None;
+            }
+            let operations = slot.operations.load(Ordering::Relaxed);
+            let last = self.memory.operation(rank, operations.saturating_sub(1));
+            text += &crate::describe::operation(&last, &self.memory, rank);
+            let process = slot.process.load(Ordering::Relaxed);
+            if let Some(place) = crate::describe::place(process, slot.site.load(Ordering::Relaxed)) {
+                let _ = write!(text, ", called from {place}");
+            }
+            Some(text)
+        };
+        (0..self.memory.ranks()).filter_map(call).collect()
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        4 => " (illegal instruction)",
+        6 => " (abort)",
+        7 => " (bus error)",
+        8 => " (arithmetic error)",
+        9 => " (killed)",
+        11 => " (segmentation fault)",
+        15 => " (terminated)",
+        _ => "",
+    }
+}

@@ -1,0 +1,126 @@
+//! The library to preload: compiled by the local `mpicc` on first use, and kept for the next runs.
+
+use std::hash::{Hash as _, Hasher as _};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustc_hash::FxHasher;
+
+/// Names and texts of the files of a directory of the sources.
+macro_rules! sources {
+    ($($name:literal)+) => {
+        &[$(($name, include_str!(concat!("../shim/", $name)))),+]
+    };
+}
+
+const SOURCES: &[(&str, &str)] = sources![
+    "layout.h" "online.h" "arena.c" "channel.c" "clocks.c" "collectives.c" "communicators.c" "datatypes.c" "handles.c" "messages.c"
+    "process.c" "refused.c" "requests.c" "topologies.c"
+];
+
+/// The reason why there is no library to preload.
+#[derive(Debug, thiserror::Error)]
+pub enum ShimError {
+    /// The compiler cannot be started.
+    #[error(
+        "{compiler}: {source}; online runs need the compiler of the MPI library of the program: set MPICC"
+    )]
+    NoCompiler {
+        /// Command.
+        compiler: String,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// The MPI library is not supported.
+    #[error(
+        "{compiler} is not the compiler of Open MPI 4, the MPI library whose programs run online: set MPICC"
+    )]
+    OtherLibrary {
+        /// Command.
+        compiler: String,
+    },
+    /// The sources do not compile.
+    #[error("the library to preload was not compiled by {compiler}:\n{output}")]
+    NotCompiled {
+        /// Command.
+        compiler: String,
+        /// Messages of the compiler.
+        output: String,
+    },
+    /// A file cannot be written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+}
+
+/// Returns the path of the library to preload, compiled by `MPICC`.
+///
+/// # Errors
+/// There is no compiler, or it fails.
+pub fn shim() -> Result<PathBuf, ShimError> {
+    let compiler = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
+    let line = output(&compiler, Command::new(&compiler).arg("-show"))?;
+    let mut hasher = FxHasher::default();
+    (SOURCES, &compiler, &line).hash(&mut hasher);
+    let directory = cache_directory();
+    let library = directory.join(format!("libpdes_online-{:016x}.so", hasher.finish()));
+    if library.is_file() {
+        return Ok(library);
+    }
+    compile(&compiler, &directory, &library)?;
+    Ok(library)
+}
+
+fn compile(compiler: &str, directory: &Path, library: &Path) -> Result<(), ShimError> {
+    let io_error = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| ShimError::Io { path, source }
+    };
+    // Runs that begin at once each have a directory of their own; the last one wins, with the same library.
+    let build = directory.join(format!("build-{}", std::process::id()));
+    std::fs::create_dir_all(&build).map_err(io_error(&build))?;
+    for (name, text) in SOURCES {
+        let path = build.join(name);
+        std::fs::write(&path, text).map_err(io_error(&path))?;
+    }
+    let files = SOURCES.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".c"));
+    let mut command = Command::new(compiler);
+    // Not linked with the MPI library, which programs without MPI in the same command would load.
+    command.args(["-shared", "-fPIC", "-O2", "-std=gnu11", "-Wno-deprecated-declarations", "-o", "shim.so"]);
+    command.args(files).args(["-Wl,--as-needed", "-ldl", "-lpthread"]).current_dir(&build);
+    let compiled = output(compiler, &mut command).and_then(|_| {
+        let built = build.join("shim.so");
+        std::fs::rename(&built, library).map_err(io_error(&built))
+    });
+    let _ = std::fs::remove_dir_all(&build);
+    compiled
+}
+
+/// Runs a command of the compiler; returns what it prints.
+fn output(compiler: &str, command: &mut Command) -> Result<String, ShimError> {
+    let ended =
+        command.output().map_err(|source| ShimError::NoCompiler { compiler: compiler.to_owned(), source })?;
+    if ended.status.success() {
+        return Ok(String::from_utf8_lossy(&ended.stdout).into_owned());
+    }
+    let output = String::from_utf8_lossy(&ended.stderr).into_owned();
+    if output.contains(OTHER_LIBRARY) {
+        return Err(ShimError::OtherLibrary { compiler: compiler.to_owned() });
+    }
+    Err(ShimError::NotCompiled { compiler: compiler.to_owned(), output })
+}
+
+/// Error of the sources where the library is not Open MPI.
+const OTHER_LIBRARY: &str = "expected Open MPI 4";
+
+fn cache_directory() -> PathBuf {
+    let of_user = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let base =
+        of_user.or_else(|| Some(std::env::home_dir()?.join(".cache"))).unwrap_or_else(std::env::temp_dir);
+    base.join("pdes-replay")
+}

@@ -1,0 +1,515 @@
+//! The source of the actions of a rank that is a process: its operations, and the answers to them.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use mpi_model::{ActionSource, Reply, Selection, Status};
+use pdes_core::{Bytes, Rank, SimDuration, SimTime};
+use rustc_hash::FxHashMap;
+use trace_mmap::{
+    Action, Call, CommIdx, Communicator, Group, RankTrace, SendMode, Slot, Source, TableWriter, Tag,
+    check_amount,
+};
+
+use crate::collective::collective;
+use crate::layout::{ANY, CollectiveKind, Completion, NONE, Operation, OperationKind};
+use crate::run::Run;
+
+/// Delay of the second failed poll at an instant \[s\].
+const SHORTEST_DELAY: f64 = 1e-7;
+/// Longest delay of a failed poll \[s\].
+const LONGEST_DELAY: f64 = 1e-4;
+
+/// The source of the actions of a rank.
+pub(crate) struct RankSource<'t> {
+    me: Rank,
+    trace: &'t RankTrace,
+    writer: TableWriter<'t>,
+    selection: Selection,
+    run: Arc<Run>,
+    /// Number of operations of the turn of the rank, and of those that have been read.
+    operations: (u32, u32),
+    /// Actions of the operation in progress that have not begun.
+    actions: VecDeque<Action>,
+    /// What the rank is told when they have ended.
+    awaited: Awaited,
+    /// Communicators, by the numbers of the rank.
+    communicators: FxHashMap<u32, CommIdx>,
+    /// Requests that are not complete.
+    requests: BTreeSet<u32>,
+    /// Receives, with the communicator of each; those of persistent ones stay.
+    receives: FxHashMap<u32, CommIdx>,
+    /// Persistent sends: destination, tag and communicator.
+    sends: FxHashMap<u32, (Rank, i32, CommIdx)>,
+    /// Tables of nonblocking collective operations.
+    tables: FxHashMap<u32, u64>,
+    /// Number of messages sent so far to each rank, with each tag, on each communicator.
+    sent: FxHashMap<(Rank, i32, CommIdx), u64>,
+    /// Number of collective operations so far on each communicator.
+    contributions: FxHashMap<CommIdx, u64>,
+    slots: u32,
+    failed_polls: FailedPolls,
+    has_ended: bool,
+}
+
+/// What is to be told at the end of an operation.
+enum Awaited {
+    Nothing,
+    /// The message of a blocking receive.
+    Message(CommIdx),
+    /// The message that a probe has found.
+    Found,
+    /// Those of these requests that are complete; of a test, it fails without any.
+    Completed {
+        requests: Vec<u32>,
+        is_test: bool,
+    },
+    /// Whether a request is complete.
+    Done(u32),
+    /// The data of a collective operation.
+    Table(u64),
+    /// The end.
+    End,
+}
+
+/// Failed polls in a row without other progress of the clock.
+#[derive(Default)]
+struct FailedPolls {
+    /// Instant of the next poll if nothing else happens.
+    next: Option<SimTime>,
+    number: u32,
+}
+
+impl FailedPolls {
+    /// Returns the delay after a failed poll \[s\]: none after the first one at an instant, then a doubling one, so that loops of polls
+    /// that cost nothing end.
+    fn delay(&mut self, clock: SimTime) -> Option<f64> {
+        if self.next != Some(clock) {
+            *self = Self { next: Some(clock), number: 0 };
+            return None;
+        }
+        let delay = (SHORTEST_DELAY * f64::from(1 << self.number.min(10))).min(LONGEST_DELAY);
+        self.number += 1;
+        self.next = SimDuration::try_from_secs_f64(delay).map(|delay| clock + delay);
+        Some(delay)
+    }
+}
+
+impl<'t> RankSource<'t> {
+    pub(crate) fn new(me: Rank, trace: &'t RankTrace, selection: Selection, run: Arc<Run>) -> Self {
+        let writer = TableWriter::new(trace).expect("the trace of a program grows");
+        Self {
+            me,
+            trace,
+            writer,
+            selection,
+            run,
+            operations: (0, 0),
+            actions: VecDeque::new(),
+            awaited: Awaited::Nothing,
+            communicators: [(0, CommIdx::WORLD)].into_iter().collect(),
+            requests: BTreeSet::new(),
+            receives: FxHashMap::default(),
+            sends: FxHashMap::default(),
+            tables: FxHashMap::default(),
+            sent: FxHashMap::default(),
+            contributions: FxHashMap::default(),
+            slots: 1,
+            failed_polls: FailedPolls::default(),
+            has_ended: false,
+        }
+    }
+
+    /// Tells the rank what has become of its operation.
+    fn answer(&mut self, reply: Reply<'_>) {
+        let (memory, me) = (&self.run.memory, self.me.get());
+        let slot = memory.slot(me);
+        slot.clock.store(reply.clock().as_picos(), Ordering::Relaxed);
+        match std::mem::replace(&mut self.awaited, Awaited::Nothing) {
+            Awaited::Nothing => {}
+            Awaited::Message(on) => {
+                let status = reply.received().expect("a receive ends with a message");
+                let completion = self.received(status, on);
+                self.run.memory.complete(me, NONE, completion);
+            }
+            Awaited::Found => {
+                slot.flag.store(reply.found().is_some().into(), Ordering::Relaxed);
+                match reply.found() {
+                    Some(status) => memory.complete(me, NONE, message(status, 0)),
+                    None => self.delay_poll(reply.clock()),
+                }
+            }
+            Awaited::Completed { requests, is_test } => {
+                let is_completed = |request: &u32| reply.is_completed(Slot::new(*request));
+                let completed: Vec<u32> = requests.into_iter().filter(is_completed).collect();
+                if is_test && completed.is_empty() {
+                    self.delay_poll(reply.clock());
+                }
+                completed.into_iter().for_each(|request| self.complete(request, reply));
+            }
+            Awaited::Done(request) => {
+                let is_done = reply.is_done(Slot::new(request));
+                slot.flag.store(is_done.into(), Ordering::Relaxed);
+                if !is_done {
+                    self.delay_poll(reply.clock());
+                } else if let (true, Some(status)) =
+                    (self.receives.contains_key(&request), reply.status(Slot::new(request)))
+                {
+                    // Its data are taken when it is completed.
+                    let found = Completion { is_complete: 0, ..message(status, 0) };
+                    memory.complete(me, request, found);
+                }
+            }
+            Awaited::Table(table) => slot.table.store(table, Ordering::Relaxed),
+            Awaited::End => self.has_ended = true,
+        }
+    }
+
+    /// Lets the rank wait after a failed poll.
+    fn delay_poll(&mut self, clock: SimTime) {
+        if let Some(seconds) = self.failed_polls.delay(clock) {
+            self.actions.push_back(Action::Sleep { seconds });
+        }
+    }
+
+    /// Tells the rank that a request is complete.
+    fn complete(&mut self, request: u32, reply: Reply<'_>) {
+        self.requests.remove(&request);
+        let completion = match (self.receives.get(&request), self.tables.remove(&request)) {
+            (_, Some(block)) => Completion { is_complete: 1, block, ..Completion::default() },
+            (Some(&on), None) => match reply.status(Slot::new(request)) {
+                Some(status) => self.received(status, on),
+                // It was cancelled.
+                None => Completion { is_complete: 1, ..Completion::default() },
+            },
+            (None, None) => Completion { is_complete: 1, ..Completion::default() },
+        };
+        self.run.memory.complete(self.me.get(), request, completion);
+    }
+
+    /// Returns a message that has been received, with its data.
+    fn received(&self, status: Status, on: CommIdx) -> Completion {
+        let key = (status.source, status.tag.get(), self.trace.communicator(on).id, status.number);
+        message(status, self.run.exchange.take(self.me, key))
+    }
+
+    /// Returns the next operation of the rank, for which it gets the turn if the last one has ended.
+    fn next_operation(&mut self) -> Result<Operation, Box<str>> {
+        let (length, read) = &mut self.operations;
+        if read == length {
+            self.run.take_turn(self.me.get())?;
+            let posted = self.run.memory.slot(self.me.get()).operations.load(Ordering::Relaxed);
+            (*length, *read) = (posted, 0);
+            if posted == 0 {
+                return Err("the rank has given its turn without an operation".into());
+            }
+        }
+        *read += 1;
+        Ok(self.run.memory.operation(self.me.get(), *read - 1))
+    }
+
+    /// Translates an operation to actions.
+    fn begin(&mut self, operation: Operation) -> Result<(), String> {
+        let Operation { kind, request, count, seconds, computed, .. } = operation;
+        let kind = OperationKind::from_number(kind)
+            .ok_or_else(|| format!("it posts an operation {kind}, which there is not"))?;
+        if computed > 0.0 {
+            let flops = check_amount(computed * self.run.settings.flops_per_unit)
+                .map_err(|error| error.to_string())?;
+            self.actions.push_back(Action::Compute { flops });
+            self.failed_polls = FailedPolls::default();
+        }
+        let is_poll = matches!(
+            kind,
+            OperationKind::Testall
+                | OperationKind::Testany
+                | OperationKind::Testsome
+                | OperationKind::GetStatus
+                | OperationKind::Iprobe
+        );
+        if !is_poll && !matches!(kind, OperationKind::Clock | OperationKind::Sync) {
+            self.failed_polls = FailedPolls::default();
+        }
+        let action = match kind {
+            OperationKind::Init | OperationKind::Clock | OperationKind::Sync | OperationKind::Region => {
+                return Ok(());
+            }
+            OperationKind::Send | OperationKind::Isend => self.send(operation)?,
+            OperationKind::Recv | OperationKind::Irecv => self.receive(operation)?,
+            OperationKind::SendRecv => self.send_receive(operation)?,
+            OperationKind::SendInit => {
+                let on = self.communicator(operation)?;
+                let (peer, mode) = (self.peer(operation.peer)?, mode(operation.flags)?);
+                self.sends.insert(request, (peer, operation.tag, on));
+                let to = Some(self.writer.outgoing(peer, Tag::new(operation.tag), on));
+                let slot = self.slot(request);
+                self.call(Call::SendInit { mode, to, bytes: Bytes::new(operation.bytes), slot })
+            }
+            OperationKind::RecvInit => {
+                let (from, on) = self.source(operation)?;
+                self.receives.insert(request, on);
+                let slot = self.slot(request);
+                self.call(Call::RecvInit { from, bytes: Bytes::new(operation.source_bytes), slot })
+            }
+            OperationKind::Start => {
+                if let Some(&(peer, tag, on)) = self.sends.get(&request) {
+                    self.put(peer, tag, on, operation.block);
+                }
+                self.requests.insert(request);
+                self.call(Call::Start { slots: [Slot::new(request)].into() })
+            }
+            OperationKind::Free => {
+                self.sends.remove(&request);
+                self.receives.remove(&request);
+                self.call(Call::Free { slot: Slot::new(request) })
+            }
+            OperationKind::Waitall
+            | OperationKind::Waitany
+            | OperationKind::Waitsome
+            | OperationKind::Testall
+            | OperationKind::Testany
+            | OperationKind::Testsome => self.complete_listed(kind, count, is_poll),
+            OperationKind::GetStatus => {
+                self.awaited = Awaited::Done(request);
+                self.call(Call::GetStatus { slot: Slot::new(request), done: false })
+            }
+            OperationKind::Probe | OperationKind::Iprobe => {
+                let (from, _) = self.source(operation)?;
+                self.awaited = Awaited::Found;
+                self.call(if is_poll { Call::Iprobe { from, found: false } } else { Call::Probe { from } })
+            }
+            OperationKind::Cancel => {
+                let slot = Slot::new(request);
+                self.call(Call::Cancel { slot, cancelled: true, from: Source::ProcNull })
+            }
+            OperationKind::Collective => self.collective(operation)?,
+            OperationKind::Join => return self.join(operation),
+            OperationKind::Sleep => {
+                Action::Sleep { seconds: check_amount(seconds).map_err(|error| error.to_string())? }
+            }
+            OperationKind::Finalize => {
+                self.awaited = Awaited::End;
+                let left = self.requests.iter().copied().map(Slot::new).collect();
+                self.call(Call::Waitall { slots: left })
+            }
+            OperationKind::Abort => return Err(self.run.abort(self.me.get(), operation.peer)),
+        };
+        self.actions.push_back(action);
+        Ok(())
+    }
+
+    fn call(&mut self, call: Call) -> Action {
+        Action::Call(self.writer.call(call))
+    }
+
+    /// Returns the slot of a request, which has the same number.
+    fn slot(&mut self, request: u32) -> Slot {
+        self.slots = self.slots.max(request + 1);
+        Slot::new(request)
+    }
+
+    fn communicator(&self, operation: Operation) -> Result<CommIdx, String> {
+        let number = operation.communicator;
+        self.communicators
+            .get(&number)
+            .copied()
+            .ok_or_else(|| format!("it names a communicator {number}, which it has not made"))
+    }
+
+    fn peer(&self, peer: i32) -> Result<Rank, String> {
+        let ranks = self.run.memory.ranks();
+        let rank = u32::try_from(peer).ok().filter(|rank| *rank < ranks);
+        rank.map(Rank::new).ok_or_else(|| format!("a peer is rank {peer}, expected one below {ranks}"))
+    }
+
+    fn source(&mut self, operation: Operation) -> Result<(Source, CommIdx), String> {
+        let on = self.communicator(operation)?;
+        let tag = (operation.source_tag != ANY).then(|| Tag::new(operation.source_tag));
+        let source = match operation.source {
+            ANY => Source::Any { tag, communicator: on, recorded: None },
+            source => Source::Rank(self.writer.incoming(self.peer(source)?, tag, on)),
+        };
+        Ok((source, on))
+    }
+
+    /// Hands the data of a message over.
+    fn put(&mut self, peer: Rank, tag: i32, on: CommIdx, block: u64) {
+        let number = self.sent.entry((peer, tag, on)).or_default();
+        let key = (self.me, tag, self.trace.communicator(on).id, *number);
+        *number += 1;
+        self.run.exchange.put(peer, key, block);
+    }
+
+    fn send(&mut self, operation: Operation) -> Result<Action, String> {
+        let Operation { peer, tag, request, bytes, block, .. } = operation;
+        let (on, peer, mode) = (self.communicator(operation)?, self.peer(peer)?, mode(operation.flags)?);
+        self.put(peer, tag, on, block);
+        let (to, bytes) = (self.writer.outgoing(peer, Tag::new(tag), on), Bytes::new(bytes));
+        if request == NONE {
+            return Ok(match mode {
+                SendMode::Standard => Action::Send { to, bytes },
+                mode => self.call(Call::Send { mode, to: Some(to), bytes }),
+            });
+        }
+        self.receives.remove(&request);
+        self.requests.insert(request);
+        let slot = self.slot(request);
+        Ok(match mode {
+            SendMode::Standard => Action::Isend { to, bytes, slot },
+            mode => self.call(Call::Isend { mode, to: Some(to), bytes, slot }),
+        })
+    }
+
+    fn receive(&mut self, operation: Operation) -> Result<Action, String> {
+        let (from, on) = self.source(operation)?;
+        let bytes = Bytes::new(operation.source_bytes);
+        if operation.request == NONE {
+            self.awaited = Awaited::Message(on);
+            return Ok(self.call(Call::Recv { from, bytes }));
+        }
+        self.requests.insert(operation.request);
+        self.receives.insert(operation.request, on);
+        let slot = self.slot(operation.request);
+        Ok(self.call(Call::Irecv { from, bytes, slot }))
+    }
+
+    fn send_receive(&mut self, operation: Operation) -> Result<Action, String> {
+        let Operation { peer, tag, bytes, source_bytes, block, .. } = operation;
+        let (peer, (from, on)) = (self.peer(peer)?, self.source(operation)?);
+        self.put(peer, tag, on, block);
+        self.awaited = Awaited::Message(on);
+        let to = Some(self.writer.outgoing(peer, Tag::new(tag), on));
+        let (send_bytes, recv_bytes) = (Bytes::new(bytes), Bytes::new(source_bytes));
+        Ok(self.call(Call::SendRecv { to, send_bytes, from, recv_bytes }))
+    }
+
+    fn complete_listed(&mut self, kind: OperationKind, count: u64, is_test: bool) -> Action {
+        let requests = self.run.memory.list(self.me.get(), count);
+        let slots: Box<[Slot]> = requests.iter().copied().map(Slot::new).collect();
+        // Which one is to be found: any of them stands for one.
+        let first = slots.first().copied();
+        let call = match kind {
+            OperationKind::Waitany => Call::Waitany { slots, done: first },
+            OperationKind::Waitsome => Call::Waitsome { slots, done: first.into_iter().collect() },
+            OperationKind::Testall => Call::Testall { slots, done: false },
+            OperationKind::Testany => Call::Testany { slots, done: None },
+            OperationKind::Testsome => Call::Testsome { slots, done: [].into() },
+            _ => Call::Waitall { slots },
+        };
+        self.awaited = Awaited::Completed { requests, is_test };
+        self.call(call)
+    }
+
+    fn collective(&mut self, operation: Operation) -> Result<Action, String> {
+        let on = self.communicator(operation)?;
+        let communicator = self.trace.communicator(on);
+        let (id, member, size) = (communicator.id, communicator.rank, communicator.group.len());
+        let number = self.contributions.entry(on).or_default();
+        *number += 1;
+        let (run, key) = (&self.run, (id, *number - 1));
+        let table = run.exchange.contribute(&run.memory, key, (member, size), operation.block);
+        let table =
+            table.ok_or("the tables of its collective operations need more memory than an arena has")?;
+        let Operation { request, count, recv_count, .. } = operation;
+        let kind = CollectiveKind::from_number(operation.flags);
+        let is_neighbor = kind == Some(CollectiveKind::Neighbor);
+        let length = match kind {
+            _ if operation.vector == 0 => 0,
+            Some(CollectiveKind::Neighbor) => count.saturating_add(recv_count).saturating_mul(2),
+            Some(CollectiveKind::Alltoallv) => 2 * u64::from(size),
+            _ => size.into(),
+        };
+        let vectors: Vec<u64> = run.memory.numbers(operation.vector, length);
+        if operation.vector != 0 {
+            run.memory.free(operation.vector);
+        }
+        if request == NONE {
+            self.awaited = Awaited::Table(table);
+        } else {
+            self.requests.insert(request);
+            self.tables.insert(request, table);
+        }
+        let slot = (request != NONE).then(|| self.slot(request));
+        if is_neighbor {
+            let pairs = |numbers: &[u64]| {
+                numbers.chunks_exact(2).map(|pair| (pair[0] as u32, Bytes::new(pair[1]))).collect()
+            };
+            let (to, from) = vectors.split_at(2 * count as usize);
+            return Ok(self.call(Call::NeighborAlltoall {
+                communicator: on,
+                to: pairs(to),
+                from: pairs(from),
+                slot,
+            }));
+        }
+        let called = collective(&operation, &vectors, size)
+            .ok_or("a collective operation has a root that is no member, or no such kind")?;
+        let id = self.writer.collective(called, on).map_err(|error| error.to_string())?;
+        Ok(match (on, slot) {
+            (CommIdx::WORLD, None) => Action::Collective(id),
+            _ => self.call(Call::Collective { operation: id, communicator: on, slot }),
+        })
+    }
+
+    /// Adds a communicator that the rank has made.
+    fn join(&mut self, operation: Operation) -> Result<(), String> {
+        let members: Vec<i32> = self.run.memory.numbers(operation.block, operation.count);
+        self.run.memory.free(operation.block);
+        let members =
+            members.into_iter().map(|member| self.peer(member)).collect::<Result<Vec<Rank>, _>>()?;
+        let group = Group::new(members).map_err(|rank| format!("rank {rank} is twice in a communicator"))?;
+        self.selection.check(group.len()).map_err(|error| format!("a communicator: {error}"))?;
+        let id = trace_mmap::CommId::new(operation.tag as u32);
+        let group = self.run.exchange.join(id, group).ok_or(
+            "two communicators have one number, by chance: run the program with another number of ranks",
+        )?;
+        let rank = operation.peer as u32;
+        let index = self.writer.communicator(Communicator { id, rank, group });
+        self.communicators.insert(operation.communicator, index);
+        Ok(())
+    }
+}
+
+/// Returns a message as its receiver is told of it.
+fn message(Status { source, tag, bytes, .. }: Status, block: u64) -> Completion {
+    Completion {
+        is_complete: 1,
+        is_receive: 1,
+        source: source.get() as i32,
+        tag: tag.get(),
+        bytes: bytes.get(),
+        block,
+    }
+}
+
+fn mode(number: u32) -> Result<SendMode, String> {
+    SendMode::ALL
+        .get(number as usize)
+        .copied()
+        .ok_or_else(|| format!("it sends in a mode {number}, which there is not"))
+}
+
+impl ActionSource for RankSource<'_> {
+    fn next(&mut self, reply: Reply<'_>) -> Result<Option<Action>, Box<str>> {
+        loop {
+            if let Some(action) = self.actions.pop_front() {
+                return Ok(Some(action));
+            }
+            self.answer(reply);
+            if self.has_ended {
+                self.run.end_turn(self.me.get());
+                return Ok(None);
+            }
+            if self.actions.is_empty() {
+                let operation = self.next_operation()?;
+                self.begin(operation)?;
+            }
+        }
+    }
+
+    fn slots(&self) -> u32 {
+        // Grows in few steps.
+        self.slots.next_power_of_two()
+    }
+}

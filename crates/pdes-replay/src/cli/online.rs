@@ -1,0 +1,135 @@
+//! The command that runs an MPI program online.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use online::{Clocks, Computation, Program, Settings};
+use outputs::FileRoles;
+use pdes_core::Progress;
+use pdes_replay::{Config, OnlineClock, OnlineComputation, Report, RunSpec, Simulation};
+
+use super::arguments::RunArguments;
+use super::{Misuse, exit_code, files, report_error, run, summary};
+
+/// Speed of this machine if none is given [flop/s]: that by which the tracer counts times.
+const DEFAULT_SPEED: f64 = 1e9;
+
+#[derive(Debug, Args)]
+pub(crate) struct OnlineArguments {
+    /// Number of ranks; -np is the same.
+    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: u32,
+    #[command(flatten)]
+    run: RunArguments,
+    /// The program, and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Replaces the launchers' flag -np, which is none of one letter.
+pub(crate) fn with_long_flags(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = arguments.collect();
+    if arguments.get(1).is_some_and(|command| command == "online") {
+        let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
+        let is_flag = |argument: &&mut OsString| **argument == "-np";
+        if let Some(flag) = arguments[..end].iter_mut().find(is_flag) {
+            *flag = "--ranks".into();
+        }
+    }
+    arguments
+}
+
+/// Runs a program; returns its exit status, or that of an error before it.
+pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
+    let started = specify(arguments).and_then(|(spec, settings)| {
+        let program = Program::start(&arguments.command, arguments.ranks, settings)?;
+        Ok((spec.with_code(program.clone()), program))
+    });
+    let (spec, program) = match started {
+        Ok(started) => started,
+        Err(error) => return exit_code(Err(error), None),
+    };
+    let code = match simulate(&spec) {
+        Ok(()) => program.wait(),
+        Err(error) => {
+            // Its calls are known while its processes are there.
+            let calls = program.calls();
+            // A program that has ended itself has said why.
+            if !program.has_aborted() {
+                report_error(&error);
+                calls.iter().for_each(|call| tracing::error!("{call}"));
+            }
+            program.kill()
+        }
+    };
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}
+
+/// Combines the configuration and the flags.
+fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings)> {
+    let OnlineArguments { ranks, run: flags, command } = arguments;
+    if flags.trace.is_some() {
+        return Err(Misuse("--trace is for replays: an online run has a program".to_owned()).into());
+    }
+    let name = command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut config = run::config(&RunArguments { trace: Some(name.into()), ..flags.clone() })?;
+    if config.section("platform").is_none() {
+        config.set(&format!(
+            "platform.topology={{ kind = 'cluster', hosts = {ranks}, speed = '1Gf', bandwidth = '1.25GBps', latency = '1us' }}"
+        ))?;
+    }
+    let mut roles = FileRoles::default();
+    files::add_run(&mut roles, &config);
+    roles.check().map_err(Misuse::from)?;
+    let settings = settings(&config)?;
+    let spec = config.resolve()?;
+    run::check_outputs(&spec)?;
+    let refused = [
+        (
+            spec.checkpoints.is_some(),
+            "a checkpoint: the state of a process is not saved; leave --checkpoint out",
+        ),
+        (
+            spec.fast_forward,
+            "fast-forward: what a program does next is not known before it runs; leave engine.fast_forward out",
+        ),
+        (spec.profile.is_some(), "a profile: it replays a trace many times; leave --profile out"),
+    ];
+    match refused.into_iter().find(|(is_asked, _)| *is_asked) {
+        Some((_, what)) => Err(Misuse(format!("an online run cannot have {what}")).into()),
+        None => Ok((spec, Settings { ..settings })),
+    }
+}
+
+fn settings(config: &Config) -> Result<Settings> {
+    let online = config.online()?;
+    let computation = match online.computation.unwrap_or_default() {
+        OnlineComputation::Measured => Computation::Measured,
+        OnlineComputation::None => Computation::None,
+        OnlineComputation::Instructions => Computation::Instructions,
+        OnlineComputation::Fixed => Computation::Fixed(online.fixed_s()?),
+    };
+    let clocks = match online.clock.unwrap_or_default() {
+        OnlineClock::Wtime => Clocks::Wtime,
+        OnlineClock::All => Clocks::All,
+    };
+    let speed = config.speed()?.unwrap_or(DEFAULT_SPEED);
+    Ok(Settings { computation, clocks, speed })
+}
+
+/// Runs the simulation, and writes what it finds.
+fn simulate(spec: &RunSpec) -> Result<()> {
+    let simulation = Simulation::load(spec)?;
+    simulation.execution(1).check().map_err(|why| Misuse(why.to_string()))?;
+    simulation.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+    let outcome = simulation.replay(&Progress::new(spec.threads))?;
+    simulation.outcome_warnings(&outcome).iter().for_each(|warning| tracing::warn!("{warning}"));
+    let report = Report::new(&simulation, &outcome);
+    if let Some(path) = &spec.report {
+        report.write(path).with_context(|| format!("the report {}", path.display()))?;
+    }
+    // Standard output is the program's.
+    summary::print(&report, &outcome, !tracing::enabled!(tracing::Level::DEBUG), true)
+}
