@@ -64,6 +64,8 @@ mod mistakes;
 mod network_models;
 #[path = "replay/noise.rs"]
 mod noise;
+#[path = "replay/online.rs"]
+mod online;
 #[path = "replay/packets.rs"]
 mod packets;
 #[path = "replay/pages.rs"]

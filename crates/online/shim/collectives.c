@@ -27,12 +27,14 @@ struct collective {
   MPI_Datatype type;
   /* of each sender, or null */
   int *counts, *displacements;
+  /* in bytes, in place of displacements */
+  MPI_Aint *offsets;
   MPI_Datatype *types;
   MPI_Op op;
   int root;
   /* number of the own part in the blocks of others */
   uint64_t part;
-  bool owns_type;
+  struct neighbors neighbors;
 };
 
 /* ---- blocks and tables ---- */
@@ -185,31 +187,29 @@ static struct collective *kept(const struct collective *o)
   struct collective *copy = malloc(sizeof *copy);
   int n = peers(o->c);
   *copy = *o;
+  n = o->kind == COLL_NEIGHBOR ? o->neighbors.in : n;
   copy->counts = copied(o->counts, n);
   copy->displacements = copied(o->displacements, n);
+  if (o->offsets)
+    copy->offsets = memcpy(malloc((n + 1) * sizeof *copy->offsets), o->offsets, n * sizeof *copy->offsets);
   if (o->types) {
-    copy->types = malloc((n + 1) * sizeof *copy->types);
+    copy->types = calloc(n + 1, sizeof *copy->types);
     for (int i = 0; i < n; i++)
-      if (o->types[i] == MPI_DATATYPE_NULL)
-        copy->types[i] = MPI_DATATYPE_NULL;
-      else
-        REAL(Type_dup)(o->types[i], &copy->types[i]);
+      copy->types[i] = keep_type(o->types[i]);
   }
-  copy->owns_type = o->type != MPI_DATATYPE_NULL;
-  if (copy->owns_type)
-    REAL(Type_dup)(o->type, &copy->type);
+  copy->type = keep_type(o->type);
   return copy;
 }
 
 static void forget(struct collective *o)
 {
-  for (int i = 0; o->types && i < peers(o->c); i++)
-    if (o->types[i] != MPI_DATATYPE_NULL)
-      REAL(Type_free)(&o->types[i]);
-  if (o->owns_type)
-    REAL(Type_free)(&o->type);
+  int n = o->kind == COLL_NEIGHBOR ? o->neighbors.in : peers(o->c);
+  for (int i = 0; o->types && i < n; i++)
+    drop_type(o->types[i]);
+  drop_type(o->type);
   free(o->counts);
   free(o->displacements);
+  free(o->offsets);
   free(o->types);
   free(o);
 }
@@ -219,14 +219,32 @@ static int finish(struct collective *o, uint64_t offset)
   struct table *table = (struct table *)((char *)shared + offset);
   int error = o->finish(o, table);
   release(table);
+  free(o->neighbors.sources);
+  free(o->neighbors.destinations);
   return error;
 }
 
-int finish_collective(struct collective *o, uint64_t table)
+/* Operators that the program has freed while nonblocking operations needed them. */
+static MPI_Op *freed_operators;
+static int freed_length, pending;
+
+INTERPOSE(Op_free)
+int MPI_Op_free(MPI_Op *op)
 {
-  int error = finish(o, table);
-  forget(o);
-  return error;
+  LOCAL(Op_free, op)
+  if (pending == 0)
+    return REAL(Op_free)(op);
+  freed_operators = realloc(freed_operators, (freed_length + 1) * sizeof *freed_operators);
+  freed_operators[freed_length++] = *op;
+  *op = MPI_OP_NULL;
+  return MPI_SUCCESS;
+}
+
+static void end_pending(void)
+{
+  if (--pending == 0)
+    while (freed_length > 0)
+      REAL(Op_free)(&freed_operators[--freed_length]);
 }
 
 /* Carries out an operation, or begins it if there is a request. */
@@ -242,13 +260,22 @@ static int run(struct collective *o, MPI_Request *request)
     answer(operation);
     return finish(o, own->table);
   }
-  operation.request = new_request(REQUEST_COLLECTIVE, o->c->handle, request);
+  operation.request = new_request(REQUEST_COLLECTIVE, o->c, request);
   request_at(operation.request)->collective = kept(o);
+  pending++;
   post(operation);
   return MPI_SUCCESS;
 }
 
-struct table *exchange(struct communicator *c, enum collective_kind kind, const void *value, uint64_t bytes)
+int finish_collective(struct collective *o, uint64_t table)
+{
+  int error = finish(o, table);
+  forget(o);
+  end_pending();
+  return error;
+}
+
+struct table *exchange(struct communicator *c, enum collective_kind kind, const void *value, uint64_t bytes, uint64_t time_bytes)
 {
   uint64_t block = new_parts(1, &bytes);
   memcpy(part_begin(payload(block), 0), value, bytes);
@@ -257,8 +284,8 @@ struct table *exchange(struct communicator *c, enum collective_kind kind, const 
                             .communicator = all_members(c)->index,
                             .request = NONE,
                             .block = block,
-                            .count = bytes,
-                            .recv_count = bytes,
+                            .count = time_bytes,
+                            .recv_count = time_bytes,
                             .bytes = 1,
                             .source_bytes = 1});
   return (struct table *)((char *)shared + own->table);
@@ -277,6 +304,8 @@ static void contribute(struct collective *o, const void *from, int count, MPI_Da
 struct buffers {
   const char *from;
   const int *counts, *displacements;
+  /* in bytes, in place of displacements */
+  const MPI_Aint *offsets;
   const MPI_Datatype *types;
   int count;
   MPI_Datatype type;
@@ -290,9 +319,8 @@ static uint64_t bytes_for(const struct buffers *b, int to)
   return type_for(b, to) == MPI_DATATYPE_NULL ? 0 : packed_size(count_for(b, to), type_for(b, to));
 }
 
-static void contribute_parts(struct collective *o, const struct buffers *b)
+static void contribute_parts(struct collective *o, const struct buffers *b, int n)
 {
-  int n = peers(o->c);
   uint64_t *bytes = calloc(n + 1, sizeof *bytes);
   for (int to = 0; to < n; to++)
     bytes[to] = bytes_for(b, to);
@@ -460,12 +488,14 @@ REDUCTION(Exscan, Iexscan, COLL_EXSCAN, finish_exscan)
 static void begin_reduce_scatter(struct collective *o, const void *from, void *to, const int *counts, int count, MPI_Datatype type, MPI_Op op)
 {
   /* In an intercommunicator, the counts are those of the own group, to which the other one contributes. */
-  int n = o->c->size, total = 0;
+  int n = o->c->size, total = 0, displacements[n + 1];
   o->kind = COLL_REDUCE_SCATTER;
   o->op = op;
   o->part = (uint64_t)o->c->rank;
-  for (int i = 0; i < n; i++)
+  for (int i = 0; i < n; i++) {
+    displacements[i] = total;
     total += counts ? counts[i] : count;
+  }
   add_vector(o, all_members(o->c)->size, 1);
   uint64_t *vector = payload(o->operation.vector);
   for (int i = 0; i < n && !o->c->remote; i++)
@@ -474,7 +504,8 @@ static void begin_reduce_scatter(struct collective *o, const void *from, void *t
   if (o->c->remote)
     contribute(o, from, total, type);
   else
-    contribute_parts(o, &(struct buffers){.from = from == MPI_IN_PLACE ? to : from, .counts = counts, .count = count, .type = type});
+    contribute_parts(
+        o, &(struct buffers){.from = from == MPI_IN_PLACE ? to : from, .counts = counts, .displacements = displacements, .count = count, .type = type}, n);
   receive_into(o, finish_reduction, to, counts ? counts[o->c->rank] : count, type);
 }
 
@@ -539,7 +570,7 @@ static void begin_scatter(struct collective *o, const struct buffers *b, void *t
   if (o->kind == COLL_SCATTERV)
     add_vector(o, all_members(o->c)->size, 1);
   if (is_root(o)) {
-    contribute_parts(o, b);
+    contribute_parts(o, b, peers(o->c));
     set_sent(o, b->count, b->type);
     if (b->counts)
       fill_vector(o, 0, b);
@@ -578,7 +609,7 @@ static void begin_alltoall(struct collective *o, struct buffers send, void *to, 
     send.from = to;
   }
   o->part = (uint64_t)o->c->rank;
-  contribute_parts(o, &send);
+  contribute_parts(o, &send, peers(o->c));
   set_sent(o, send.count, send.type);
   set_received(o, receive->count, receive->type);
   if (receive->counts) {
@@ -614,3 +645,120 @@ BOTH(Alltoallw, Ialltoallw,
      (const void *from, const int send_counts[], const int send_displacements[], const MPI_Datatype send_types[], void *to, const int counts[],
       const int displacements[], const MPI_Datatype types[]),
      (from, send_counts, send_displacements, send_types, to, counts, displacements, types))
+
+/* ---- neighbours ---- */
+
+/* Number of the part that the k-th source has for this member. A neighbour in a grid sends in the opposite direction; of several edges between
+   two members of a graph, the first one is the first. */
+static uint64_t neighbor_part(struct collective *o, struct table *table, int k)
+{
+  if (o->neighbors.is_grid)
+    return (uint64_t)(k ^ 1);
+  int from = o->neighbors.sources[k], before = 0;
+  for (int i = 0; i < k; i++)
+    before += o->neighbors.sources[i] == from;
+  struct parts *parts = parts_of(table, from);
+  const int *destinations = (const int *)part_begin(parts, parts->length - 1);
+  for (uint64_t part = 0; part + 1 < parts->length; part++)
+    if (destinations[part] == o->c->rank && before-- == 0)
+      return part;
+  return 0;
+}
+
+static int finish_from_neighbors(struct collective *o, struct table *table)
+{
+  int error = MPI_SUCCESS;
+  for (int k = 0; k < o->neighbors.in; k++) {
+    int from = o->neighbors.sources[k], count = o->counts ? o->counts[k] : o->count;
+    MPI_Datatype type = o->types ? o->types[k] : o->type;
+    if (from == MPI_PROC_NULL || count == 0)
+      continue;
+    ptrdiff_t distance = o->offsets ? o->offsets[k] : (o->displacements ? o->displacements[k] : (ptrdiff_t)k * o->count) * extent_of(type);
+    o->part = neighbor_part(o, table, k);
+    int failed = take_part(o, table, from, o->to + distance, count, type);
+    error = failed ? failed : error;
+  }
+  return error;
+}
+
+/* Pairs of a member and the bytes for it, without those beyond the end of a grid. */
+static uint64_t list_neighbors(uint64_t *pairs, int n, const int *ranks, const struct buffers *b)
+{
+  uint64_t length = 0;
+  for (int i = 0; i < n; i++)
+    if (ranks[i] != MPI_PROC_NULL) {
+      pairs[2 * length] = (uint64_t)ranks[i];
+      pairs[2 * length++ + 1] = bytes_for(b, i);
+    }
+  return length;
+}
+
+static void begin_neighbors(struct collective *o, const struct buffers *send, void *to, const struct buffers *receive)
+{
+  struct neighbors *n = &o->neighbors;
+  o->kind = COLL_NEIGHBOR;
+  uint64_t *bytes = calloc(n->out + 1, sizeof *bytes);
+  for (int i = 0; i < n->out; i++)
+    bytes[i] = bytes_for(send, i);
+  bytes[n->out] = n->out * sizeof(int);
+  o->operation.block = new_parts(n->out + 1, bytes);
+  struct parts *parts = payload(o->operation.block);
+  for (int i = 0; i < n->out; i++) {
+    ptrdiff_t distance = send->offsets ? send->offsets[i] : (send->displacements ? send->displacements[i] : (ptrdiff_t)i * send->count) * extent_of(type_for(send, i));
+    pack(send->from + distance, count_for(send, i), type_for(send, i), part_begin(parts, i));
+  }
+  memcpy(part_begin(parts, n->out), n->destinations, bytes[n->out]);
+  free(bytes);
+  o->operation.vector = new_block(2 * (n->out + n->in) * sizeof(uint64_t));
+  uint64_t *pairs = payload(o->operation.vector);
+  o->operation.count = list_neighbors(pairs, n->out, n->destinations, send);
+  o->operation.recv_count = list_neighbors(pairs + 2 * o->operation.count, n->in, n->sources, receive);
+  receive_into(o, finish_from_neighbors, to, receive->count, receive->type);
+  o->counts = (int *)receive->counts;
+  o->displacements = (int *)receive->displacements;
+  o->offsets = (MPI_Aint *)receive->offsets;
+  o->types = (MPI_Datatype *)receive->types;
+}
+
+#define NEIGHBORS(send, receive)                                                                                                         \
+  CHECK(neighbors_of(c, &o.neighbors), handle, MPI_ERR_TOPOLOGY);                                                                        \
+  begin_neighbors(&o, &send, to, &receive)
+
+/* Each neighbour gets the same data. */
+#define SAME_FOR_ALL BUFFERS(.from = from, .count = send_count, .type = send_type, .offsets = no_offsets(o.neighbors.out))
+
+static const MPI_Aint *no_offsets(int length)
+{
+  static MPI_Aint *zeros;
+  static int known;
+  if (length >= known) {
+    free(zeros);
+    known = 2 * length + 16;
+    zeros = calloc(known, sizeof *zeros);
+  }
+  return zeros;
+}
+
+BOTH(Neighbor_allgather, Ineighbor_allgather, CHECK_DATA(count, type) NEIGHBORS(SAME_FOR_ALL, BUFFERS(.count = count, .type = type)),
+     (const void *from, int send_count, MPI_Datatype send_type, void *to, int count, MPI_Datatype type),
+     (from, send_count, send_type, to, count, type))
+BOTH(Neighbor_allgatherv, Ineighbor_allgatherv,
+     NEIGHBORS(SAME_FOR_ALL, BUFFERS(.counts = counts, .displacements = displacements, .type = type)),
+     (const void *from, int send_count, MPI_Datatype send_type, void *to, const int counts[], const int displacements[], MPI_Datatype type),
+     (from, send_count, send_type, to, counts, displacements, type))
+BOTH(Neighbor_alltoall, Ineighbor_alltoall,
+     CHECK_DATA(count, type) NEIGHBORS(BUFFERS(.from = from, .count = send_count, .type = send_type), BUFFERS(.count = count, .type = type)),
+     (const void *from, int send_count, MPI_Datatype send_type, void *to, int count, MPI_Datatype type),
+     (from, send_count, send_type, to, count, type))
+BOTH(Neighbor_alltoallv, Ineighbor_alltoallv,
+     NEIGHBORS(BUFFERS(.from = from, .counts = send_counts, .displacements = send_displacements, .type = send_type),
+               BUFFERS(.counts = counts, .displacements = displacements, .type = type)),
+     (const void *from, const int send_counts[], const int send_displacements[], MPI_Datatype send_type, void *to, const int counts[],
+      const int displacements[], MPI_Datatype type),
+     (from, send_counts, send_displacements, send_type, to, counts, displacements, type))
+BOTH(Neighbor_alltoallw, Ineighbor_alltoallw,
+     NEIGHBORS(BUFFERS(.from = from, .counts = send_counts, .offsets = send_offsets, .types = send_types, .type = MPI_DATATYPE_NULL),
+               BUFFERS(.counts = counts, .offsets = offsets, .types = types, .type = MPI_DATATYPE_NULL)),
+     (const void *from, const int send_counts[], const MPI_Aint send_offsets[], const MPI_Datatype send_types[], void *to, const int counts[],
+      const MPI_Aint offsets[], const MPI_Datatype types[]),
+     (from, send_counts, send_offsets, send_types, to, counts, offsets, types))

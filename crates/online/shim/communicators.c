@@ -38,10 +38,12 @@ static uint32_t next_count(uint32_t key)
   return 0;
 }
 
-static uint32_t new_number(struct communicator *parent, int size, const int *world)
+/* `kind` tells apart calls that members may make in different orders. */
+static uint32_t new_number(struct communicator *parent, uint32_t kind, int size, const int *world)
 {
-  uint32_t first = number_of(parent->id, 0, size, world), count = next_count(first);
-  return count ? number_of(parent->id, count, size, world) : first;
+  uint32_t id = mix(parent->both ? parent->both->id : parent->id, kind);
+  uint32_t first = number_of(id, 0, size, world), count = next_count(first);
+  return count ? number_of(id, count, size, world) : first;
 }
 
 /* ---- making ---- */
@@ -67,8 +69,7 @@ static void agree(struct communicator *new)
   release((struct table *)((char *)shared + own->table));
 }
 
-/* Makes a communicator of these ranks of the world; the handle is null on others. */
-struct communicator *make_communicator(struct communicator *parent, int size, const int *world, MPI_Comm *handle)
+struct communicator *make_communicator(struct communicator *parent, uint32_t kind, int size, const int *world, MPI_Comm *handle)
 {
   bool is_member = false;
   for (int i = 0; i < size; i++)
@@ -77,7 +78,7 @@ struct communicator *make_communicator(struct communicator *parent, int size, co
   if (!is_member)
     return NULL;
   *handle = real_copy(parent->handle);
-  struct communicator *new = new_communicator(*handle, new_number(parent, size, world), size, world);
+  struct communicator *new = new_communicator(*handle, new_number(parent, kind, size, world), size, world);
   agree(new);
   return new;
 }
@@ -90,7 +91,7 @@ static struct communicator *make_intercommunicator(struct communicator *parent, 
   bool is_lower = world[0] < remote[0];
   memcpy(both + (is_lower ? 0 : remote_size), world, size * sizeof *both);
   memcpy(both + (is_lower ? size : 0), remote, remote_size * sizeof *both);
-  uint32_t id = new_number(parent, size + remote_size, both);
+  uint32_t id = new_number(parent, 0, size + remote_size, both);
   struct communicator *all = new_communicator(MPI_COMM_NULL, id, size + remote_size, both);
   struct communicator *new = new_communicator(handle, number_of(id, 1, size, world), size, world);
   new->remote = malloc((remote_size + 1) * sizeof *new->remote);
@@ -104,11 +105,11 @@ static struct communicator *make_intercommunicator(struct communicator *parent, 
   return new;
 }
 
-static struct communicator *copy_communicator(struct communicator *parent, MPI_Comm handle)
+struct communicator *copy_communicator(struct communicator *parent, MPI_Comm handle)
 {
   if (parent->remote)
     return make_intercommunicator(parent, handle, parent->size, parent->world, parent->remote_size, parent->remote);
-  struct communicator *new = new_communicator(handle, new_number(parent, parent->size, parent->world), parent->size, parent->world);
+  struct communicator *new = new_communicator(handle, new_number(parent, 0, parent->size, parent->world), parent->size, parent->world);
   if (parent->topology)
     new->topology = copy_topology(parent->topology);
   return new;
@@ -166,7 +167,7 @@ int MPI_Comm_create(MPI_Comm handle, MPI_Group members, MPI_Comm *result)
   CHECK(group, handle, MPI_ERR_GROUP);
   if (c->remote)
     RETURN(handle, create_between(c, group, result));
-  make_communicator(c, group->size, group->world, result);
+  make_communicator(c, 0, group->size, group->world, result);
   RETURN(handle, MPI_SUCCESS);
 }
 
@@ -176,7 +177,7 @@ int MPI_Comm_create_group(MPI_Comm handle, MPI_Group members, int tag, MPI_Comm 
   BEGIN(Comm_create_group, handle, handle, members, tag, result)
   struct group *group = group_of(members);
   CHECK(group, handle, MPI_ERR_GROUP);
-  make_communicator(c, group->size, group->world, result);
+  make_communicator(c, (uint32_t)tag + 1, group->size, group->world, result);
   RETURN(handle, MPI_SUCCESS);
 }
 
@@ -258,7 +259,7 @@ static struct division *exchange_divisions(struct communicator *c, struct divisi
 {
   struct division *divisions = malloc(c->size * sizeof *divisions);
   beside(c);
-  struct table *table = exchange(c, COLL_GATHER, &own_division, sizeof own_division);
+  struct table *table = exchange(c, COLL_GATHER, &own_division, sizeof own_division, sizeof own_division);
   if (c->rank > 0 && own_division.color != MPI_UNDEFINED)
     answer((struct operation){.kind = OP_RECV,
                               .source = c->world[0],
@@ -283,7 +284,7 @@ static int split(struct communicator *c, int color, int key, MPI_Comm *result)
   int length = color == MPI_UNDEFINED ? 0 : select_color(c, divisions, color, selected), *world = malloc((length + 1) * sizeof *world);
   for (int i = 0; i < length; i++)
     world[i] = c->world[selected[i].rank];
-  make_communicator(c, length, world, result);
+  make_communicator(c, 0, length, world, result);
   free(divisions);
   free(selected);
   free(world);
@@ -307,7 +308,7 @@ int MPI_Comm_split_type(MPI_Comm handle, int type, int key, MPI_Info info, MPI_C
   *result = MPI_COMM_NULL;
   if (type != MPI_UNDEFINED) {
     *result = real_copy(handle);
-    new_communicator(*result, new_number(c, 1, &me), 1, &me);
+    new_communicator(*result, new_number(c, 0, 1, &me), 1, &me);
   }
   RETURN(handle, MPI_SUCCESS);
 }
@@ -330,7 +331,7 @@ static int select_side(struct communicator *c, struct table *table, bool is_remo
 /* Makes an intercommunicator of those members of both groups that have one colour. */
 static int divide_between(struct communicator *c, struct division own_division, MPI_Comm *result)
 {
-  struct table *table = exchange(c, COLL_ALLGATHER, &own_division, sizeof own_division);
+  struct table *table = exchange(c, COLL_ALLGATHER, &own_division, sizeof own_division, sizeof own_division);
   struct candidate *near = malloc((c->size + 1) * sizeof *near), *far = malloc((c->remote_size + 1) * sizeof *far);
   int n = 0, m = 0;
   *result = MPI_COMM_NULL;
@@ -417,7 +418,7 @@ int MPI_Intercomm_merge(MPI_Comm handle, int high, MPI_Comm *result)
 {
   BEGIN(Intercomm_merge, handle, handle, high, result)
   CHECK(c->remote, handle, MPI_ERR_COMM);
-  struct table *table = exchange(c, COLL_ALLGATHER, &high, sizeof high);
+  struct table *table = exchange(c, COLL_ALLGATHER, &high, sizeof high, sizeof high);
   int remote_high = *(int *)contribution(table, c->is_lower ? c->size : 0), size = c->size + c->remote_size;
   release(table);
   bool is_first = high == remote_high ? c->is_lower : !high;
@@ -425,7 +426,7 @@ int MPI_Intercomm_merge(MPI_Comm handle, int high, MPI_Comm *result)
   memcpy(world + (is_first ? 0 : c->remote_size), c->world, c->size * sizeof *world);
   memcpy(world + (is_first ? c->size : 0), c->remote, c->remote_size * sizeof *world);
   *result = real_copy(handle);
-  agree(new_communicator(*result, new_number(c, size, world), size, world));
+  agree(new_communicator(*result, new_number(c, 0, size, world), size, world));
   free(world);
   RETURN(handle, MPI_SUCCESS);
 }

@@ -3,13 +3,32 @@
 #include <limits.h>
 #include <string.h>
 
+static bool is_predefined(MPI_Datatype type)
+{
+  int integers, addresses, types, combiner;
+  REAL(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
+  return combiner == MPI_COMBINER_NAMED;
+}
+
+MPI_Datatype keep_type(MPI_Datatype type)
+{
+  MPI_Datatype kept = type;
+  if (type != MPI_DATATYPE_NULL && !is_predefined(type))
+    REAL(Type_dup)(type, &kept);
+  return kept;
+}
+
+void drop_type(MPI_Datatype type)
+{
+  if (type != MPI_DATATYPE_NULL && !is_predefined(type))
+    REAL(Type_free)(&type);
+}
+
 /* Predefined types without gaps are copied. */
 static bool is_contiguous(MPI_Datatype type, MPI_Count size)
 {
-  int integers, addresses, types, combiner;
   MPI_Aint lower, extent;
-  REAL(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
-  if (combiner != MPI_COMBINER_NAMED)
+  if (!is_predefined(type))
     return false;
   REAL(Type_get_extent)(type, &lower, &extent);
   return lower == 0 && extent == size;

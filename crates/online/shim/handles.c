@@ -63,7 +63,7 @@ struct communicator *communicator_of(MPI_Comm handle) { return handle == MPI_COM
 struct communicator *new_communicator(MPI_Comm handle, uint32_t id, int size, const int *world)
 {
   struct communicator *c = calloc(1, sizeof *c);
-  *c = (struct communicator){.handle = handle, .id = id, .index = next_index++, .size = size, .world = copied(size, world)};
+  *c = (struct communicator){.handle = handle, .id = id, .index = next_index++, .size = size, .world = copied(size, world), .references = 1};
   c->rank = place(size, world, world_rank);
   if (handle != MPI_COMM_NULL)
     put(&communicators, handle, c);
@@ -75,19 +75,27 @@ struct communicator *new_communicator(MPI_Comm handle, uint32_t id, int size, co
   return c;
 }
 
-void forget_communicator(struct communicator *c)
+void hold_communicator(struct communicator *c) { c->references++; }
+
+void drop_communicator(struct communicator *c)
 {
-  put(&communicators, c->handle, NULL);
+  if (--c->references > 0)
+    return;
   if (c->topology)
     free_topology(c->topology);
-  for (int i = 0; i < 2; i++) {
-    struct communicator *part = i ? c->both : c->beside;
-    if (part)
-      free(part->world), free(part);
-  }
+  if (c->both)
+    drop_communicator(c->both);
+  if (c->beside)
+    drop_communicator(c->beside);
   free(c->world);
   free(c->remote);
   free(c);
+}
+
+void forget_communicator(struct communicator *c)
+{
+  put(&communicators, c->handle, NULL);
+  drop_communicator(c);
 }
 
 int peer_rank(const struct communicator *c, int world) { return place(peers(c), c->remote ? c->remote : c->world, world); }

@@ -56,7 +56,11 @@ enum operation_kind {
   OP_REGION,
   OP_SYNC,
   OP_FINALIZE,
-  OP_ABORT
+  OP_ABORT,
+  OP_OMIT,
+  OP_LOCK,
+  OP_UNLOCK,
+  OP_YIELD
 };
 
 /* In the order of `CollectiveKind`. */
@@ -79,6 +83,9 @@ enum collective_kind {
   /* a vector of members and sizes to send to, then one to receive from */
   COLL_NEIGHBOR
 };
+
+/* What the time of a run leaves out. */
+enum omission { OMITS_WINDOWS, OMITS_FILES };
 
 struct header {
   uint32_t version, ranks;

@@ -89,7 +89,7 @@ static void post_request(struct operation operation, uint32_t request)
     COMMUNICATOR(c, handle);                                                                                                             \
     int error = message_error(c, count, type, peer, tag, false);                                                                         \
     CHECK(!error, handle, error);                                                                                                        \
-    uint32_t index = new_request(REQUEST_SEND, handle, request);                                                                         \
+    uint32_t index = new_request(REQUEST_SEND, c, request);                                                                         \
     request_at(index)->is_done = peer == MPI_PROC_NULL;                                                                                  \
     if (peer != MPI_PROC_NULL)                                                                                                           \
       post_request(sending(c, OP_ISEND, mode, peer, tag, packed_size(count, type), packed_block(buffer, count, type)), index);           \
@@ -123,13 +123,13 @@ int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int source, int tag, M
   COMMUNICATOR(c, handle);
   int error = message_error(c, count, type, source, tag, true);
   CHECK(!error, handle, error);
-  uint32_t index = new_request(REQUEST_RECEIVE, handle, request);
+  uint32_t index = new_request(REQUEST_RECEIVE, c, request);
   struct request *new = request_at(index);
   new->is_done = source == MPI_PROC_NULL;
   if (source != MPI_PROC_NULL) {
     new->buffer = buffer;
     new->count = count;
-    hold_type(new, type);
+    new->type = keep_type(type);
     post_request(receiving(c, OP_IRECV, source, tag, packed_size(count, type)), index);
   }
   RETURN(handle, MPI_SUCCESS);
@@ -195,7 +195,7 @@ static int make_persistent(struct communicator *c, enum request_kind kind, enum 
   int error = message_error(c, count, type, peer, tag, receives);
   if (error)
     return error;
-  uint32_t index = new_request(kind, c->handle, handle);
+  uint32_t index = new_request(kind, c, handle);
   struct request *request = request_at(index);
   request->is_persistent = true;
   request->is_active = false;
@@ -205,7 +205,7 @@ static int make_persistent(struct communicator *c, enum request_kind kind, enum 
   request->peer = peer;
   request->tag = tag;
   request->mode = mode;
-  hold_type(request, type);
+  request->type = keep_type(type);
   if (peer == MPI_PROC_NULL)
     return MPI_SUCCESS;
   uint64_t bytes = packed_size(count, type);
@@ -318,7 +318,6 @@ int MPI_Iprobe(int source, int tag, MPI_Comm handle, int *flag, MPI_Status *stat
 struct message {
   struct communicator *communicator;
   struct completion received;
-  bool is_null;
 };
 
 /* Receives the message that a probe has found, so that no other receive does. */
@@ -327,7 +326,8 @@ static MPI_Message take_found(struct communicator *c, MPI_Status *status)
   struct message *message = calloc(1, sizeof *message);
   found_status(c, status);
   answer(receiving(c, OP_RECV, peer_rank(c, own->received.source), own->received.tag, own->received.bytes));
-  *message = (struct message){c, own->received, false};
+  hold_communicator(c);
+  *message = (struct message){c, own->received};
   return (MPI_Message)message;
 }
 
@@ -378,6 +378,7 @@ int MPI_Mrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *handle, M
   struct message *message = (struct message *)*handle;
   MPI_Comm communicator = message->communicator->handle;
   int error = take_message(message->communicator, &message->received, buffer, count, type, status);
+  drop_communicator(message->communicator);
   free(message);
   *handle = MPI_MESSAGE_NULL;
   RETURN(communicator, error);
@@ -390,15 +391,16 @@ int MPI_Imrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *handle, 
   CHECK(*handle != MPI_MESSAGE_NULL, MPI_COMM_WORLD, MPI_ERR_REQUEST);
   bool is_null = *handle == MPI_MESSAGE_NO_PROC;
   struct message *message = is_null ? NULL : (struct message *)*handle;
-  uint32_t index = new_request(REQUEST_RECEIVE, is_null ? MPI_COMM_WORLD : message->communicator->handle, request);
+  uint32_t index = new_request(REQUEST_RECEIVE, is_null ? communicator_of(MPI_COMM_WORLD) : message->communicator, request);
   struct request *new = request_at(index);
   new->is_done = is_null;
   if (!is_null) {
     new->buffer = buffer;
     new->count = count;
-    hold_type(new, type);
+    new->type = keep_type(type);
     own->completion[index] = message->received;
     own->completion[index].is_complete = own->completion[index].is_receive = 1;
+    drop_communicator(message->communicator);
     free(message);
   }
   *handle = MPI_MESSAGE_NULL;

@@ -89,6 +89,9 @@ void unpack(const void *from, uint64_t bytes, void *to, uint64_t count, MPI_Data
 /* Returns the bytes from one element to the next. */
 ptrdiff_t extent_of(MPI_Datatype type);
 bool is_usable(MPI_Datatype type);
+/* Keeps a type that the program may free while it is needed, until it is dropped: a copy, unless it is predefined. */
+MPI_Datatype keep_type(MPI_Datatype type);
+void drop_type(MPI_Datatype type);
 
 /* ---- handles (handles.c) ---- */
 
@@ -109,6 +112,8 @@ struct communicator {
   struct communicator *beside;
   bool is_lower;
   struct topology *topology;
+  /* requests that need it, and the handle */
+  int references;
 };
 
 struct group {
@@ -121,6 +126,8 @@ struct group {
 struct communicator *communicator_of(MPI_Comm handle);
 struct communicator *new_communicator(MPI_Comm handle, uint32_t id, int size, const int *world);
 void forget_communicator(struct communicator *communicator);
+void hold_communicator(struct communicator *communicator);
+void drop_communicator(struct communicator *communicator);
 struct group *group_of(MPI_Group handle);
 /* Returns a new handle of a group of ranks of the world. */
 MPI_Group new_group(int size, const int *world);
@@ -139,25 +146,20 @@ struct request {
   enum request_kind kind;
   bool is_active, is_persistent, is_freed, is_done;
   MPI_Request handle;
-  MPI_Comm communicator;
+  struct communicator *communicator;
   /* of a receive: where its data go; of a persistent send: where they are */
   void *buffer;
   uint64_t count;
   MPI_Datatype type;
-  bool holds_type;
   int peer, tag;
   enum mode mode;
   struct collective *collective;
-  /* status of a request that was complete from the begin */
-  bool is_cancelled;
 };
 
-uint32_t new_request(enum request_kind kind, MPI_Comm communicator, MPI_Request *handle);
+uint32_t new_request(enum request_kind kind, struct communicator *communicator, MPI_Request *handle);
 struct request *request_at(uint32_t index);
 /* Returns the number of a request of ours, NONE for others. */
 uint32_t request_index(MPI_Request handle);
-/* Keeps a derived type until the request has ended. */
-void hold_type(struct request *request, MPI_Datatype type);
 void set_status(MPI_Status *status, int source, int tag, int error, uint64_t bytes, bool is_cancelled);
 /* The status of no message. */
 void empty_status(MPI_Status *status);
@@ -166,20 +168,34 @@ int take_message(struct communicator *c, const struct completion *from, void *bu
 
 /* ---- collective operations (collectives.c) ---- */
 
-/* Exchanges a value of each member of a communicator; returns the table. */
-struct table *exchange(struct communicator *c, enum collective_kind kind, const void *value, uint64_t bytes);
+/* Exchanges a value of each member of a communicator, in the time of an operation with `time_bytes` of each; returns the table. */
+struct table *exchange(struct communicator *c, enum collective_kind kind, const void *value, uint64_t bytes, uint64_t time_bytes);
 void *contribution(struct table *table, int member);
 void release(struct table *table);
 int finish_collective(struct collective *collective, uint64_t table);
 
 /* ---- communicators (communicators.c) ---- */
 
-/* Makes a communicator of these ranks of the world; the handle is null on others. */
-struct communicator *make_communicator(struct communicator *parent, int size, const int *world, MPI_Comm *handle);
+/* Makes a communicator of these ranks of the world; the handle is null on others. `kind` tells apart calls that members may make in different
+   orders. */
+struct communicator *make_communicator(struct communicator *parent, uint32_t kind, int size, const int *world, MPI_Comm *handle);
+
+/* Makes a communicator of the same members, in no time. */
+struct communicator *copy_communicator(struct communicator *parent, MPI_Comm handle);
 
 /* ---- topologies (topologies.c) ---- */
 
 void free_topology(struct topology *topology);
 struct topology *copy_topology(const struct topology *topology);
+
+/* From whom a member receives and to whom it sends, in the order of their buffers; MPI_PROC_NULL beyond the end of a grid. */
+struct neighbors {
+  int in, out;
+  int *sources, *destinations;
+  bool is_grid;
+};
+
+/* Returns false for a communicator without a topology. */
+bool neighbors_of(const struct communicator *communicator, struct neighbors *neighbors);
 
 #endif

@@ -237,6 +237,7 @@ static void become_rank(int rank, pid_t parent)
     _exit(1);
   world_rank = rank;
   own = slot_of(rank);
+  own->process = (int32_t)getpid();
   if (rank > 0) {
     int nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, 0);
@@ -385,6 +386,9 @@ int MPI_Comm_delete_attr(MPI_Comm handle, int key)
     forget_key(key);
   return REAL(Comm_delete_attr)(handle, key);
 }
+
+INTERPOSE(Attr_delete)
+int MPI_Attr_delete(MPI_Comm handle, int key) { return MPI_Comm_delete_attr(handle, key); }
 
 INTERPOSE(Finalize)
 int MPI_Finalize(void)

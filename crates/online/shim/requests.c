@@ -41,11 +41,12 @@ static uint32_t grow(void)
   return length++;
 }
 
-uint32_t new_request(enum request_kind kind, MPI_Comm communicator, MPI_Request *handle)
+uint32_t new_request(enum request_kind kind, struct communicator *communicator, MPI_Request *handle)
 {
+  hold_communicator(communicator);
   uint32_t index = vacant_length ? vacant[--vacant_length] : grow();
   MPI_Request own_handle = requests[index].handle;
-  requests[index] = (struct request){.kind = kind, .is_active = true, .handle = own_handle, .communicator = communicator};
+  requests[index] = (struct request){.kind = kind, .is_active = true, .handle = own_handle, .communicator = communicator, .type = MPI_DATATYPE_NULL};
   own->completion[index] = (struct completion){0};
   *handle = own_handle;
   return index;
@@ -61,22 +62,11 @@ uint32_t request_index(MPI_Request handle)
   return number < numbers_length && numbers[number] ? numbers[number] - 1 : NONE;
 }
 
-void hold_type(struct request *request, MPI_Datatype type)
-{
-  int integers, addresses, types, combiner;
-  REAL(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
-  request->holds_type = combiner != MPI_COMBINER_NAMED;
-  if (request->holds_type)
-    REAL(Type_dup)(type, &request->type);
-  else
-    request->type = type;
-}
-
 static void release_request(uint32_t index)
 {
   struct request *request = &requests[index];
-  if (request->holds_type)
-    REAL(Type_free)(&request->type);
+  drop_type(request->type);
+  drop_communicator(request->communicator);
   request->kind = REQUEST_NONE;
   request->is_active = false;
   vacant[vacant_length++] = index;
@@ -112,7 +102,7 @@ static int status_of(uint32_t index, bool takes, MPI_Status *status)
 {
   struct request *request = &requests[index];
   const struct completion *end = &own->completion[index];
-  struct communicator *c = communicator_of(request->communicator);
+  struct communicator *c = request->communicator;
   if (request->kind == REQUEST_COLLECTIVE && takes) {
     empty_status(status);
     return finish_collective(request->collective, end->block);
@@ -187,8 +177,8 @@ static MPI_Comm communicator_of_requests(int n, MPI_Request handles[])
 {
   for (int i = 0; i < n; i++) {
     uint32_t index = request_index(handles[i]);
-    if (index != NONE && requests[index].communicator != MPI_COMM_NULL)
-      return requests[index].communicator;
+    if (index != NONE && requests[index].kind != REQUEST_NONE)
+      return requests[index].communicator->handle;
   }
   return MPI_COMM_WORLD;
 }
@@ -419,7 +409,7 @@ int MPI_Request_get_status(MPI_Request handle, int *flag, MPI_Status *status)
   *flag = requests[index].is_done || own->flag;
   if (*flag)
     status_of(index, false, status);
-  RETURN(requests[index].communicator, MPI_SUCCESS);
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
 }
 
 INTERPOSE(Request_free)

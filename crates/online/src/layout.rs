@@ -15,11 +15,13 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Any source, any tag.
 pub(crate) const ANY: i32 = -1;
 
-/// Who owns a slot.
+/// Number of the omission of one-sided accesses; that of accesses to files is another one.
+pub(crate) const OMITS_WINDOWS: u32 = 0;
+
+/// Who owns a slot; another number: its rank has ended.
 pub(crate) mod turn {
     pub(crate) const RANK: u32 = 0;
     pub(crate) const SIMULATOR: u32 = 1;
-    pub(crate) const OVER: u32 = 2;
 }
 
 /// Makes an enum of the numbers in shared memory, from which other numbers are refused.
@@ -44,7 +46,7 @@ numbered! {
     /// Kind of an operation.
     pub(crate) enum OperationKind {
         Init, Send, Isend, Recv, Irecv, SendRecv, SendInit, RecvInit, Start, Free, Waitall, Waitany, Waitsome, Testall, Testany, Testsome,
-        GetStatus, Probe, Iprobe, Cancel, Collective, Join, Clock, Sleep, Region, Sync, Finalize, Abort,
+        GetStatus, Probe, Iprobe, Cancel, Collective, Join, Clock, Sleep, Region, Sync, Finalize, Abort, Omit, Lock, Unlock, Yield,
     }
 }
 

@@ -12,6 +12,7 @@ mod collective;
 mod describe;
 mod exchange;
 mod layout;
+mod lock;
 mod memory;
 mod program;
 mod run;

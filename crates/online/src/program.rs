@@ -55,6 +55,8 @@ pub struct Settings {
     pub clocks: Clocks,
     /// Speed of this machine [flop/s]: a second of computation is so many flops of the simulated one.
     pub speed: f64,
+    /// Number of threads of the simulation.
+    pub threads: usize,
 }
 
 /// The reason why a program does not start.
@@ -118,7 +120,11 @@ impl Program {
                     Computation::Instructions => 1.0,
                     _ => settings.speed,
                 },
+                threads: settings.threads,
             },
+            locks: Mutex::default(),
+            has_windows: AtomicBool::new(false),
+            has_files: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
             abort_code: Mutex::default(),
             is_taken: AtomicBool::new(false),
@@ -140,13 +146,27 @@ impl Program {
         let ended = self.run.exit_code();
         // The ranks end with the process that has forked them.
         let zygote = self.run.memory.header().zygote.load(Ordering::Acquire);
+        // A number is that of its process until this has been waited for.
+        let is_there = !self.run.has_ended.load(Ordering::Acquire);
         for process in [zygote, self.command.cast_signed()] {
-            if let Some(pid) = Pid::from_raw(process) {
+            if let Some(pid) = Pid::from_raw(process).filter(|_| is_there) {
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
         let waited = self.wait();
         ended.unwrap_or(if waited == 0 || waited >= 128 { 1 } else { waited })
+    }
+
+    /// Returns what the simulated time of the program leaves out.
+    pub fn omissions(&self) -> impl Iterator<Item = &'static str> {
+        let omissions = [
+            (
+                &self.run.has_windows,
+                "one-sided accesses took no time, only their synchronisation did: a real run takes longer",
+            ),
+            (&self.run.has_files, "accesses to files took no time: a real run takes longer"),
+        ];
+        omissions.into_iter().filter(|(is_so, _)| is_so.load(Ordering::Relaxed)).map(|(_, omission)| omission)
     }
 
     /// Returns whether a rank has ended the program by `MPI_Abort`, or by a mistake that it has reported.

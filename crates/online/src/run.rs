@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::exchange::Exchange;
+use crate::lock::Locks;
 use crate::memory::Memory;
 
 /// What a run needs while it lasts.
@@ -15,6 +16,11 @@ pub(crate) struct Run {
     pub(crate) memory: Memory,
     pub(crate) exchange: Exchange,
     pub(crate) settings: RunSettings,
+    pub(crate) locks: Mutex<Locks>,
+    /// Flag: there has been a window.
+    pub(crate) has_windows: AtomicBool,
+    /// Flag: there has been a file.
+    pub(crate) has_files: AtomicBool,
     /// The command has ended.
     pub(crate) has_ended: AtomicBool,
     /// Exit status that the program asked for by `MPI_Abort`.
@@ -28,6 +34,8 @@ pub(crate) struct Run {
 pub(crate) struct RunSettings {
     /// Flops of a unit of computation: of a second here, or of an instruction.
     pub(crate) flops_per_unit: f64,
+    /// Number of threads of the simulation.
+    pub(crate) threads: usize,
 }
 
 impl Run {

@@ -15,8 +15,8 @@ macro_rules! sources {
 }
 
 const SOURCES: &[(&str, &str)] = sources![
-    "layout.h" "online.h" "arena.c" "channel.c" "clocks.c" "collectives.c" "communicators.c" "datatypes.c" "handles.c" "messages.c"
-    "process.c" "refused.c" "requests.c" "topologies.c"
+    "layout.h" "online.h" "arena.c" "channel.c" "clocks.c" "collectives.c" "communicators.c" "datatypes.c" "files.c" "handles.c" "messages.c"
+    "process.c" "refused.c" "requests.c" "topologies.c" "windows.c"
 ];
 
 /// The reason why there is no library to preload.

@@ -1,8 +1,8 @@
 //! The source of the actions of a rank that is a process: its operations, and the answers to them.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use mpi_model::{ActionSource, Reply, Selection, Status};
 use pdes_core::{Bytes, Rank, SimDuration, SimTime};
@@ -13,7 +13,7 @@ use trace_mmap::{
 };
 
 use crate::collective::collective;
-use crate::layout::{ANY, CollectiveKind, Completion, NONE, Operation, OperationKind};
+use crate::layout::{ANY, CollectiveKind, Completion, NONE, OMITS_WINDOWS, Operation, OperationKind};
 use crate::run::Run;
 
 /// Delay of the second failed poll at an instant \[s\].
@@ -69,9 +69,14 @@ enum Awaited {
     Done(u32),
     /// The data of a collective operation.
     Table(u64),
+    /// Nothing, but that others had time.
+    Time,
     /// The end.
     End,
 }
+
+/// Number of calls at one instant that only give others time, before they take some.
+const FREE_YIELDS: u32 = 16;
 
 /// Failed polls in a row without other progress of the clock.
 #[derive(Default)]
@@ -82,15 +87,15 @@ struct FailedPolls {
 }
 
 impl FailedPolls {
-    /// Returns the delay after a failed poll \[s\]: none after the first one at an instant, then a doubling one, so that loops of polls
+    /// Returns the delay after a failed poll \[s\]: none after the first ones at an instant, then a doubling one, so that loops of polls
     /// that cost nothing end.
-    fn delay(&mut self, clock: SimTime) -> Option<f64> {
+    fn delay(&mut self, clock: SimTime, free: u32) -> Option<f64> {
         if self.next != Some(clock) {
             *self = Self { next: Some(clock), number: 0 };
-            return None;
         }
-        let delay = (SHORTEST_DELAY * f64::from(1 << self.number.min(10))).min(LONGEST_DELAY);
         self.number += 1;
+        let delays = self.number.checked_sub(free + 1)?;
+        let delay = (SHORTEST_DELAY * f64::from(1 << delays.min(10))).min(LONGEST_DELAY);
         self.next = SimDuration::try_from_secs_f64(delay).map(|delay| clock + delay);
         Some(delay)
     }
@@ -137,14 +142,14 @@ impl<'t> RankSource<'t> {
                 slot.flag.store(reply.found().is_some().into(), Ordering::Relaxed);
                 match reply.found() {
                     Some(status) => memory.complete(me, NONE, message(status, 0)),
-                    None => self.delay_poll(reply.clock()),
+                    None => self.delay_poll(reply.clock(), 1),
                 }
             }
             Awaited::Completed { requests, is_test } => {
                 let is_completed = |request: &u32| reply.is_completed(Slot::new(*request));
                 let completed: Vec<u32> = requests.into_iter().filter(is_completed).collect();
                 if is_test && completed.is_empty() {
-                    self.delay_poll(reply.clock());
+                    self.delay_poll(reply.clock(), 1);
                 }
                 completed.into_iter().for_each(|request| self.complete(request, reply));
             }
@@ -152,7 +157,7 @@ impl<'t> RankSource<'t> {
                 let is_done = reply.is_done(Slot::new(request));
                 slot.flag.store(is_done.into(), Ordering::Relaxed);
                 if !is_done {
-                    self.delay_poll(reply.clock());
+                    self.delay_poll(reply.clock(), 1);
                 } else if let (true, Some(status)) =
                     (self.receives.contains_key(&request), reply.status(Slot::new(request)))
                 {
@@ -162,13 +167,14 @@ impl<'t> RankSource<'t> {
                 }
             }
             Awaited::Table(table) => slot.table.store(table, Ordering::Relaxed),
+            Awaited::Time => self.delay_poll(reply.clock(), FREE_YIELDS),
             Awaited::End => self.has_ended = true,
         }
     }
 
     /// Lets the rank wait after a failed poll.
-    fn delay_poll(&mut self, clock: SimTime) {
-        if let Some(seconds) = self.failed_polls.delay(clock) {
+    fn delay_poll(&mut self, clock: SimTime, free: u32) {
+        if let Some(seconds) = self.failed_polls.delay(clock, free) {
             self.actions.push_back(Action::Sleep { seconds });
         }
     }
@@ -228,7 +234,7 @@ impl<'t> RankSource<'t> {
                 | OperationKind::GetStatus
                 | OperationKind::Iprobe
         );
-        if !is_poll && !matches!(kind, OperationKind::Clock | OperationKind::Sync) {
+        if !is_poll && !matches!(kind, OperationKind::Clock | OperationKind::Sync | OperationKind::Yield) {
             self.failed_polls = FailedPolls::default();
         }
         let action = match kind {
@@ -283,6 +289,13 @@ impl<'t> RankSource<'t> {
                 let slot = Slot::new(request);
                 self.call(Call::Cancel { slot, cancelled: true, from: Source::ProcNull })
             }
+            OperationKind::Omit => return self.omit(operation.flags),
+            OperationKind::Yield => {
+                self.awaited = Awaited::Time;
+                return Ok(());
+            }
+            OperationKind::Lock => return self.lock(operation),
+            OperationKind::Unlock => return self.unlock(operation),
             OperationKind::Collective => self.collective(operation)?,
             OperationKind::Join => return self.join(operation),
             OperationKind::Sleep => {
@@ -450,6 +463,48 @@ impl<'t> RankSource<'t> {
             (CommIdx::WORLD, None) => Action::Collective(id),
             _ => self.call(Call::Collective { operation: id, communicator: on, slot }),
         })
+    }
+
+    /// Notes what the time of the run leaves out.
+    fn omit(&self, omission: u32) -> Result<(), String> {
+        if omission != OMITS_WINDOWS {
+            self.run.has_files.store(true, Ordering::Relaxed);
+            return Ok(());
+        }
+        self.run.has_windows.store(true, Ordering::Relaxed);
+        match self.run.settings.threads {
+            1 => Ok(()),
+            _ => Err("one-sided communication runs on one thread: set engine.threads = 1".to_owned()),
+        }
+    }
+
+    /// Asks for the lock of a window; where another rank holds it, waits for the message of that one.
+    fn lock(&mut self, operation: Operation) -> Result<(), String> {
+        let (on, target) = (self.communicator(operation)?, self.peer(operation.peer)?);
+        let window = self.trace.communicator(on).id;
+        let mut locks = self.run.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_granted = locks.acquire(window, target, self.me, operation.flags != 0);
+        drop(locks);
+        if !is_granted {
+            let tag = Some(Tag::new(operation.tag));
+            let from = Source::Any { tag, communicator: on, recorded: None };
+            let receive = self.call(Call::Recv { from, bytes: Bytes::ZERO });
+            self.actions.push_back(receive);
+        }
+        Ok(())
+    }
+
+    /// Gives the lock of a window back, and tells those to whom it is granted.
+    fn unlock(&mut self, operation: Operation) -> Result<(), String> {
+        let (on, target) = (self.communicator(operation)?, self.peer(operation.peer)?);
+        let window = self.trace.communicator(on).id;
+        let granted = self.run.locks.lock().unwrap_or_else(PoisonError::into_inner).release(window, target);
+        for rank in granted {
+            self.put(rank, operation.tag, on, 0);
+            let to = self.writer.outgoing(rank, Tag::new(operation.tag), on);
+            self.actions.push_back(Action::Send { to, bytes: Bytes::ZERO });
+        }
+        Ok(())
     }
 
     /// Adds a communicator that the rank has made.

@@ -52,7 +52,10 @@ pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
         Err(error) => return exit_code(Err(error), None),
     };
     let code = match simulate(&spec) {
-        Ok(()) => program.wait(),
+        Ok(()) => {
+            program.omissions().for_each(|omission| tracing::warn!("{omission}"));
+            program.wait()
+        }
         Err(error) => {
             // Its calls are known while its processes are there.
             let calls = program.calls();
@@ -99,7 +102,7 @@ fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings)> {
     ];
     match refused.into_iter().find(|(is_asked, _)| *is_asked) {
         Some((_, what)) => Err(Misuse(format!("an online run cannot have {what}")).into()),
-        None => Ok((spec, Settings { ..settings })),
+        None => Ok((spec, settings)),
     }
 }
 
@@ -116,7 +119,7 @@ fn settings(config: &Config) -> Result<Settings> {
         OnlineClock::All => Clocks::All,
     };
     let speed = config.speed()?.unwrap_or(DEFAULT_SPEED);
-    Ok(Settings { computation, clocks, speed })
+    Ok(Settings { computation, clocks, speed, threads: config.threads()? })
 }
 
 /// Runs the simulation, and writes what it finds.

@@ -444,7 +444,6 @@ pub struct OnlineSection {
 /// Time of computations of a program that runs online.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(inline)]
 pub enum OnlineComputation {
     /// Processor time.
     #[default]
@@ -460,7 +459,6 @@ pub enum OnlineComputation {
 /// Clocks of a program that runs online.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(inline)]
 pub enum OnlineClock {
     /// `MPI_Wtime`.
     #[default]

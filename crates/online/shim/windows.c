@@ -1,0 +1,617 @@
+/* One-sided communication. An origin reads and writes the memory of a target itself, when it calls: one rank runs at a time. Synchronisation
+   takes the time of its messages, access takes none. */
+#define _GNU_SOURCE
+#include "online.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+/* Tags of the messages of a window. */
+enum { TAG_POST = 1, TAG_COMPLETE = 2, TAG_LOCK = 3 };
+
+/* Memory of a member. */
+struct exposed {
+  uint64_t base, bytes;
+  int32_t unit, process;
+};
+
+struct window {
+  MPI_Win handle;
+  /* for its synchronisation */
+  struct communicator *c;
+  struct exposed *members;
+  int flavor;
+  /* block of shared memory, of its first member */
+  uint64_t block;
+  struct group *origins, *targets;
+  struct window *next;
+};
+
+static struct window *windows;
+
+static struct window *window_of(MPI_Win handle)
+{
+  for (struct window *w = windows; w; w = w->next)
+    if (w->handle == handle)
+      return w;
+  return NULL;
+}
+
+#define WINDOW(handle)                                                                                                                   \
+  struct window *w = window_of(handle);                                                                                                  \
+  CHECK(w, MPI_COMM_WORLD, MPI_ERR_WIN)
+
+static void barrier(struct communicator *c)
+{
+  answer((struct operation){.kind = OP_COLLECTIVE, .flags = COLL_BARRIER, .communicator = c->index, .request = NONE});
+  release((struct table *)((char *)shared + own->table));
+}
+
+static void post_signal(struct window *w, int to, int tag)
+{
+  post((struct operation){.kind = OP_SEND, .peer = to, .tag = tag, .communicator = w->c->index, .request = NONE});
+}
+
+static void await_signal(struct window *w, int from, int tag)
+{
+  answer((struct operation){.kind = OP_RECV, .source = from, .source_tag = tag, .communicator = w->c->index, .request = NONE});
+}
+
+/* ---- making ---- */
+
+/* Makes the window of memory that the real library knows by a handle; members tell each other where theirs is. */
+static struct window *new_window(struct communicator *c, MPI_Win handle, void *base, MPI_Aint bytes, int unit, int flavor)
+{
+  struct window *w = calloc(1, sizeof *w);
+  struct exposed exposed = {(uint64_t)base, (uint64_t)bytes, unit, own->process};
+  post((struct operation){.kind = OP_OMIT, .flags = OMITS_WINDOWS});
+  *w = (struct window){.handle = handle, .flavor = flavor, .next = windows};
+  w->c = copy_communicator(c, MPI_COMM_NULL);
+  w->members = malloc(c->size * sizeof *w->members);
+  struct table *table = exchange(w->c, COLL_ALLGATHER, &exposed, sizeof exposed, 8);
+  for (int i = 0; i < c->size; i++)
+    w->members[i] = *(struct exposed *)contribution(table, i);
+  release(table);
+  windows = w;
+  return w;
+}
+
+#define BEGIN(name, handle, ...)                                                                                                         \
+  CALL(name, __VA_ARGS__)                                                                                                                \
+  struct communicator *c = communicator_of(handle);                                                                                      \
+  CHECK(c && !c->remote, MPI_COMM_WORLD, MPI_ERR_COMM);
+
+INTERPOSE(Win_create)
+int MPI_Win_create(void *base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm handle, MPI_Win *result)
+{
+  BEGIN(Win_create, handle, base, bytes, unit, info, handle, result)
+  CHECK(bytes >= 0, handle, MPI_ERR_SIZE);
+  CHECK(unit > 0, handle, MPI_ERR_DISP);
+  int error = REAL(Win_create)(base, bytes, unit, info, handle, result);
+  CHECK(!error, handle, error);
+  new_window(c, *result, base, bytes, unit, MPI_WIN_FLAVOR_CREATE);
+  RETURN(handle, MPI_SUCCESS);
+}
+
+INTERPOSE(Win_allocate)
+int MPI_Win_allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm handle, void *base, MPI_Win *result)
+{
+  BEGIN(Win_allocate, handle, bytes, unit, info, handle, base, result)
+  CHECK(bytes >= 0, handle, MPI_ERR_SIZE);
+  int error = REAL(Win_allocate)(bytes, unit, info, handle, base, result);
+  CHECK(!error, handle, error);
+  new_window(c, *result, *(void **)base, bytes, unit, MPI_WIN_FLAVOR_ALLOCATE);
+  RETURN(handle, MPI_SUCCESS);
+}
+
+INTERPOSE(Win_create_dynamic)
+int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm handle, MPI_Win *result)
+{
+  BEGIN(Win_create_dynamic, handle, info, handle, result)
+  int error = REAL(Win_create)(NULL, 0, 1, info, handle, result);
+  CHECK(!error, handle, error);
+  new_window(c, *result, MPI_BOTTOM, 0, 1, MPI_WIN_FLAVOR_DYNAMIC);
+  RETURN(handle, MPI_SUCCESS);
+}
+
+/* Memory is exposed wherever it is. */
+INTERPOSE(Win_attach)
+int MPI_Win_attach(MPI_Win handle, void *base, MPI_Aint bytes)
+{
+  LOCAL(Win_attach, handle, base, bytes)
+  return MPI_SUCCESS;
+}
+
+INTERPOSE(Win_detach)
+int MPI_Win_detach(MPI_Win handle, const void *base)
+{
+  LOCAL(Win_detach, handle, base)
+  return MPI_SUCCESS;
+}
+
+/* The memory of all members is a block of the first one, which all ranks have at the same address. */
+INTERPOSE(Win_allocate_shared)
+int MPI_Win_allocate_shared(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm handle, void *base, MPI_Win *result)
+{
+  BEGIN(Win_allocate_shared, handle, bytes, unit, info, handle, base, result)
+  enum { LINE = 64 };
+  uint64_t size = ((uint64_t)bytes + LINE - 1) / LINE * LINE, first = 0, all = 0, sizes[c->size];
+  struct table *table = exchange(c, COLL_ALLGATHER, &size, sizeof size, sizeof size);
+  for (int i = 0; i < c->size; i++) {
+    sizes[i] = *(uint64_t *)contribution(table, i);
+    first += i < c->rank ? sizes[i] : 0;
+    all += sizes[i];
+  }
+  release(table);
+  uint64_t block = c->rank == 0 ? new_block(all) : 0;
+  table = exchange(c, COLL_ALLGATHER, &block, sizeof block, sizeof block);
+  char *begin = payload(*(uint64_t *)contribution(table, 0));
+  release(table);
+  *(void **)base = begin + first;
+  int error = REAL(Win_create)(begin + first, bytes, unit, info, handle, result);
+  CHECK(!error, handle, error);
+  new_window(c, *result, begin + first, bytes, unit, MPI_WIN_FLAVOR_SHARED)->block = block;
+  RETURN(handle, MPI_SUCCESS);
+}
+
+INTERPOSE(Win_shared_query)
+int MPI_Win_shared_query(MPI_Win handle, int rank, MPI_Aint *bytes, int *unit, void *base)
+{
+  CALL(Win_shared_query, handle, rank, bytes, unit, base)
+  WINDOW(handle);
+  CHECK(w->flavor == MPI_WIN_FLAVOR_SHARED, MPI_COMM_WORLD, MPI_ERR_RMA_FLAVOR);
+  /* MPI_PROC_NULL is the first member with memory. */
+  for (int i = 0; rank == MPI_PROC_NULL && i < w->c->size; i++)
+    if (w->members[i].bytes > 0 || i == w->c->size - 1)
+      rank = i;
+  struct exposed *member = &w->members[rank];
+  *bytes = (MPI_Aint)member->bytes;
+  *unit = member->unit;
+  *(void **)base = (void *)member->base;
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+INTERPOSE(Win_free)
+int MPI_Win_free(MPI_Win *handle)
+{
+  CALL(Win_free, handle)
+  WINDOW(*handle);
+  barrier(w->c);
+  barrier(w->c);
+  for (struct window **link = &windows; *link; link = &(*link)->next)
+    if (*link == w) {
+      *link = w->next;
+      break;
+    }
+  int error = REAL(Win_free)(handle);
+  if (w->block)
+    free_block(w->block);
+  drop_communicator(w->c);
+  free(w->members);
+  free(w);
+  RETURN(MPI_COMM_WORLD, error);
+}
+
+INTERPOSE(Win_get_group)
+int MPI_Win_get_group(MPI_Win handle, MPI_Group *result)
+{
+  CALL(Win_get_group, handle, result)
+  WINDOW(handle);
+  *result = new_group(w->c->size, w->c->world);
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+INTERPOSE(Win_get_attr)
+int MPI_Win_get_attr(MPI_Win handle, int key, void *value, int *flag)
+{
+  LOCAL(Win_get_attr, handle, key, value, flag)
+  struct window *w = window_of(handle);
+  int error = REAL(Win_get_attr)(handle, key, value, flag);
+  if (w && key == MPI_WIN_CREATE_FLAVOR && error == MPI_SUCCESS)
+    *(int **)value = &w->flavor;
+  return error;
+}
+
+/* ---- access ---- */
+
+static void fail_access(const char *what) { fail("the memory of its target cannot be %s: %s", what, strerror(errno)); }
+
+static void copy_remote(struct window *w, int target, uint64_t address, void *here, uint64_t bytes, bool writes)
+{
+  struct iovec near = {here, bytes}, far = {(void *)address, bytes};
+  struct exposed *member = &w->members[target];
+  if (bytes == 0)
+    return;
+  if (target == w->c->rank || w->flavor == MPI_WIN_FLAVOR_SHARED) {
+    memmove(writes ? (void *)address : here, writes ? here : (void *)address, bytes);
+    return;
+  }
+  ssize_t moved = writes ? process_vm_writev(member->process, &near, 1, &far, 1, 0) : process_vm_readv(member->process, &near, 1, &far, 1, 0);
+  if (moved != (ssize_t)bytes)
+    fail_access(writes ? "written" : "read");
+}
+
+/* Elements in the memory of a target, and a copy of the bytes from the first to the last. */
+struct part {
+  struct window *w;
+  int target, count;
+  MPI_Datatype type;
+  uint64_t address, bytes;
+  ptrdiff_t lower;
+  char *copy;
+};
+
+static struct part part_at(struct window *w, int target, MPI_Aint place, int count, MPI_Datatype type)
+{
+  struct exposed *member = &w->members[target];
+  MPI_Aint lower, extent;
+  REAL(Type_get_true_extent)(type, &lower, &extent);
+  struct part part = {w, target, count, type, member->base + (uint64_t)(place * member->unit), 0, lower, NULL};
+  part.bytes = count ? (uint64_t)((count - 1) * extent_of(type) + extent) : 0;
+  part.copy = calloc(1, part.bytes + 1);
+  return part;
+}
+
+static void read_part(struct part *p) { copy_remote(p->w, p->target, p->address + p->lower, p->copy, p->bytes, false); }
+
+/* Writes the bytes that elements cover, and none in the gaps between them. */
+static void write_part(struct part *p)
+{
+  uint64_t packed = packed_size(p->count, p->type);
+  if (packed == p->bytes) {
+    copy_remote(p->w, p->target, p->address + p->lower, p->copy, p->bytes, true);
+    return;
+  }
+  char *ones = malloc(packed + 1), *mask = calloc(1, p->bytes + 1);
+  memset(ones, 0xFF, packed);
+  unpack(ones, packed, mask - p->lower, p->count, p->type);
+  for (uint64_t begin = 0, end; begin < p->bytes; begin = end) {
+    for (end = begin; end < p->bytes && mask[end] == mask[begin]; end++)
+      ;
+    if (mask[begin])
+      copy_remote(p->w, p->target, p->address + p->lower + begin, p->copy + begin, end - begin, true);
+  }
+  free(ones);
+  free(mask);
+}
+
+/* The predefined type of the elements of a type. */
+static MPI_Datatype element_type(MPI_Datatype type)
+{
+  int integers, addresses, types, combiner;
+  REAL(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
+  if (combiner == MPI_COMBINER_NAMED || types == 0)
+    return type;
+  int numbers[integers + 1];
+  MPI_Aint places[addresses + 1];
+  MPI_Datatype inner[types];
+  REAL(Type_get_contents)(type, integers, addresses, types, numbers, places, inner);
+  return element_type(inner[0]);
+}
+
+/* Combines packed data with those of a target: `with` becomes `data op with`. */
+static void combine(const char *data, char *with, uint64_t bytes, MPI_Datatype element, MPI_Op op)
+{
+  uint64_t size = packed_size(1, element), count = size ? bytes / size : 0;
+  ptrdiff_t step = extent_of(element);
+  char *left = calloc(count + 1, (size_t)step), *right = calloc(count + 1, (size_t)step);
+  unpack(data, bytes, left, count, element);
+  unpack(with, bytes, right, count, element);
+  REAL(Reduce_local)(left, right, (int)count, element, op);
+  pack(right, count, element, with);
+  free(left);
+  free(right);
+}
+
+/* Packs data of the origin. */
+static char *packed(const void *from, int count, MPI_Datatype type)
+{
+  char *data = malloc(packed_size(count, type) + 1);
+  pack(from, count, type, data);
+  return data;
+}
+
+static void put_data(const void *from, int count, MPI_Datatype type, struct part *p)
+{
+  char *data = packed(from, count, type);
+  unpack(data, packed_size(count, type), p->copy - p->lower, p->count, p->type);
+  write_part(p);
+  free(data);
+}
+
+static void get_data(void *to, int count, MPI_Datatype type, struct part *p)
+{
+  read_part(p);
+  char *data = packed(p->copy - p->lower, p->count, p->type);
+  unpack(data, packed_size(p->count, p->type), to, count, type);
+  free(data);
+}
+
+static void accumulate_data(const void *from, int count, MPI_Datatype type, struct part *p, MPI_Op op)
+{
+  if (op == MPI_NO_OP)
+    return;
+  if (op == MPI_REPLACE) {
+    put_data(from, count, type, p);
+    return;
+  }
+  read_part(p);
+  uint64_t bytes = packed_size(p->count, p->type);
+  char *data = packed(from, count, type), *with = packed(p->copy - p->lower, p->count, p->type);
+  combine(data, with, bytes, element_type(p->type), op);
+  unpack(with, bytes, p->copy - p->lower, p->count, p->type);
+  write_part(p);
+  free(data);
+  free(with);
+}
+
+static int access_error(struct window *w, int count, MPI_Datatype type, int target, int target_count, MPI_Datatype target_type)
+{
+  if (count < 0 || target_count < 0)
+    return MPI_ERR_COUNT;
+  if (!is_usable(type) || !is_usable(target_type))
+    return MPI_ERR_TYPE;
+  return target >= 0 && target < w->c->size ? MPI_SUCCESS : MPI_ERR_RANK;
+}
+
+static void done_request(struct window *w, MPI_Request *request)
+{
+  if (request)
+    request_at(new_request(REQUEST_SEND, w->c, request))->is_done = true;
+}
+
+/* An access and the one with a request. */
+#define ACCESS(name, rname, parameters, arguments, body)                                                                                       \
+  static int access_##name(UNPACK parameters, MPI_Win handle, MPI_Request *request)                                                      \
+  {                                                                                                                                      \
+    WINDOW(handle);                                                                                                                      \
+    int error = target == MPI_PROC_NULL ? MPI_SUCCESS : access_error(w, count, type, target, target_count, target_type);                 \
+    CHECK(!error, MPI_COMM_WORLD, error);                                                                                                \
+    done_request(w, request);                                                                                                            \
+    if (target == MPI_PROC_NULL)                                                                                                         \
+      RETURN(MPI_COMM_WORLD, MPI_SUCCESS);                                                                                               \
+    struct part p = part_at(w, target, place, target_count, target_type);                                                                \
+    body;                                                                                                                                \
+    free(p.copy);                                                                                                                        \
+    RETURN(MPI_COMM_WORLD, MPI_SUCCESS);                                                                                                 \
+  }                                                                                                                                      \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name(UNPACK parameters, MPI_Win handle)                                                                                      \
+  {                                                                                                                                      \
+    CALL(name, UNPACK arguments, handle)                                                                                                 \
+    return access_##name(UNPACK arguments, handle, NULL);                                                                                \
+  }                                                                                                                                      \
+  INTERPOSE(rname)                                                                                                                       \
+  int MPI_##rname(UNPACK parameters, MPI_Win handle, MPI_Request *request)                                                               \
+  {                                                                                                                                      \
+    CALL(rname, UNPACK arguments, handle, request)                                                                                     \
+    return access_##name(UNPACK arguments, handle, request);                                                                             \
+  }
+#define UNPACK(...) __VA_ARGS__
+
+
+ACCESS(Put, Rput,
+       (const void *from, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type),
+       (from, count, type, target, place, target_count, target_type), put_data(from, count, type, &p))
+ACCESS(Get, Rget, (void *to, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type),
+       (to, count, type, target, place, target_count, target_type), get_data(to, count, type, &p))
+ACCESS(Accumulate, Raccumulate,
+       (const void *from, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type, MPI_Op op),
+       (from, count, type, target, place, target_count, target_type, op), accumulate_data(from, count, type, &p, op))
+
+/* With MPI_NO_OP, the data of the origin mean nothing. */
+static void get_and_accumulate(const void *from, int count, MPI_Datatype type, void *to, int result_count, MPI_Datatype result_type, struct part *p,
+                               MPI_Op op)
+{
+  char *data = op == MPI_NO_OP ? NULL : packed(from, count, type);
+  get_data(to, result_count, result_type, p);
+  if (data)
+    accumulate_data(data, (int)packed_size(count, type), MPI_BYTE, p, op);
+  free(data);
+}
+
+ACCESS(Get_accumulate, Rget_accumulate,
+       (const void *from, int from_count, MPI_Datatype from_type, void *to, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count,
+        MPI_Datatype target_type, MPI_Op op),
+       (from, from_count, from_type, to, count, type, target, place, target_count, target_type, op),
+       get_and_accumulate(from, from_count, from_type, to, count, type, &p, op))
+
+INTERPOSE(Fetch_and_op)
+int MPI_Fetch_and_op(const void *from, void *to, MPI_Datatype type, int target, MPI_Aint place, MPI_Op op, MPI_Win handle)
+{
+  CALL(Fetch_and_op, from, to, type, target, place, op, handle)
+  return access_Get_accumulate(from, 1, type, to, 1, type, target, place, 1, type, op, handle, NULL);
+}
+
+INTERPOSE(Compare_and_swap)
+int MPI_Compare_and_swap(const void *from, const void *expected, void *to, MPI_Datatype type, int target, MPI_Aint place, MPI_Win handle)
+{
+  CALL(Compare_and_swap, from, expected, to, type, target, place, handle)
+  WINDOW(handle);
+  if (target != MPI_PROC_NULL) {
+    int error = access_error(w, 1, type, target, 1, type);
+    CHECK(!error, MPI_COMM_WORLD, error);
+    struct part p = part_at(w, target, place, 1, type);
+    get_data(to, 1, type, &p);
+    if (memcmp(to, expected, packed_size(1, type)) == 0)
+      put_data(from, 1, type, &p);
+    free(p.copy);
+  }
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+/* ---- synchronisation ---- */
+
+INTERPOSE(Win_fence)
+int MPI_Win_fence(int assertion, MPI_Win handle)
+{
+  CALL(Win_fence, assertion, handle)
+  WINDOW(handle);
+  if (!(assertion & MPI_MODE_NOPRECEDE))
+    barrier(w->c);
+  barrier(w->c);
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+static struct group *copied_group(const struct group *group)
+{
+  struct group *copy = malloc(sizeof *copy);
+  *copy = *group;
+  copy->world = memcpy(malloc((group->size + 1) * sizeof *copy->world), group->world, group->size * sizeof *copy->world);
+  return copy;
+}
+
+static void forget_group(struct group **group)
+{
+  free((*group)->world);
+  free(*group);
+  *group = NULL;
+}
+
+INTERPOSE(Win_post)
+int MPI_Win_post(MPI_Group origins, int assertion, MPI_Win handle)
+{
+  CALL(Win_post, origins, assertion, handle)
+  WINDOW(handle);
+  struct group *group = group_of(origins);
+  CHECK(group, MPI_COMM_WORLD, MPI_ERR_GROUP);
+  CHECK(!w->origins, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  w->origins = copied_group(group);
+  for (int i = 0; i < group->size; i++)
+    post_signal(w, group->world[i], TAG_POST);
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+INTERPOSE(Win_start)
+int MPI_Win_start(MPI_Group targets, int assertion, MPI_Win handle)
+{
+  CALL(Win_start, targets, assertion, handle)
+  WINDOW(handle);
+  struct group *group = group_of(targets);
+  CHECK(group, MPI_COMM_WORLD, MPI_ERR_GROUP);
+  CHECK(!w->targets, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  w->targets = copied_group(group);
+  for (int i = 0; i < group->size; i++)
+    await_signal(w, group->world[i], TAG_POST);
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+INTERPOSE(Win_complete)
+int MPI_Win_complete(MPI_Win handle)
+{
+  CALL(Win_complete, handle)
+  WINDOW(handle);
+  CHECK(w->targets, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  for (int i = 0; i < w->targets->size; i++)
+    post_signal(w, w->targets->world[i], TAG_COMPLETE);
+  forget_group(&w->targets);
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+INTERPOSE(Win_wait)
+int MPI_Win_wait(MPI_Win handle)
+{
+  CALL(Win_wait, handle)
+  WINDOW(handle);
+  CHECK(w->origins, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  for (int i = 0; i < w->origins->size; i++)
+    await_signal(w, w->origins->world[i], TAG_COMPLETE);
+  forget_group(&w->origins);
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+INTERPOSE(Win_test)
+int MPI_Win_test(MPI_Win handle, int *flag)
+{
+  CALL(Win_test, handle, flag)
+  WINDOW(handle);
+  CHECK(w->origins, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  *flag = 1;
+  for (int i = 0; i < w->origins->size && *flag; i++) {
+    answer((struct operation){
+        .kind = OP_IPROBE, .source = w->origins->world[i], .source_tag = TAG_COMPLETE, .communicator = w->c->index, .request = NONE});
+    *flag = (int)own->flag;
+  }
+  for (int i = 0; *flag && i < w->origins->size; i++)
+    await_signal(w, w->origins->world[i], TAG_COMPLETE);
+  if (*flag)
+    forget_group(&w->origins);
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+static void lock(struct window *w, int target, bool is_exclusive)
+{
+  answer((struct operation){
+      .kind = OP_LOCK, .peer = w->c->world[target], .flags = is_exclusive, .tag = TAG_LOCK, .communicator = w->c->index, .request = NONE});
+}
+
+static void unlock(struct window *w, int target)
+{
+  post((struct operation){.kind = OP_UNLOCK, .peer = w->c->world[target], .tag = TAG_LOCK, .communicator = w->c->index, .request = NONE});
+}
+
+INTERPOSE(Win_lock)
+int MPI_Win_lock(int type, int target, int assertion, MPI_Win handle)
+{
+  CALL(Win_lock, type, target, assertion, handle)
+  WINDOW(handle);
+  CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, MPI_COMM_WORLD, MPI_ERR_LOCKTYPE);
+  CHECK(target == MPI_PROC_NULL || (target >= 0 && target < w->c->size), MPI_COMM_WORLD, MPI_ERR_RANK);
+  if (target != MPI_PROC_NULL)
+    lock(w, target, type == MPI_LOCK_EXCLUSIVE);
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+INTERPOSE(Win_unlock)
+int MPI_Win_unlock(int target, MPI_Win handle)
+{
+  CALL(Win_unlock, target, handle)
+  WINDOW(handle);
+  CHECK(target == MPI_PROC_NULL || (target >= 0 && target < w->c->size), MPI_COMM_WORLD, MPI_ERR_RANK);
+  if (target != MPI_PROC_NULL)
+    unlock(w, target);
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+INTERPOSE(Win_lock_all)
+int MPI_Win_lock_all(int assertion, MPI_Win handle)
+{
+  CALL(Win_lock_all, assertion, handle)
+  WINDOW(handle);
+  for (int target = 0; target < w->c->size; target++)
+    lock(w, target, false);
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+INTERPOSE(Win_unlock_all)
+int MPI_Win_unlock_all(MPI_Win handle)
+{
+  CALL(Win_unlock_all, handle)
+  WINDOW(handle);
+  for (int target = 0; target < w->c->size; target++)
+    unlock(w, target);
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+/* Access is over when it returns. Other ranks get their turn, as loops that look at memory need. */
+static int flush(MPI_Win handle)
+{
+  WINDOW(handle);
+  answer((struct operation){.kind = OP_YIELD});
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+#define FLUSH(name, parameters, arguments)                                                                                               \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name parameters                                                                                                              \
+  {                                                                                                                                      \
+    CALL(name, UNPACK arguments)                                                                                                         \
+    return flush(handle);                                                                                                                \
+  }
+
+FLUSH(Win_flush, (int target, MPI_Win handle), (target, handle))
+FLUSH(Win_flush_local, (int target, MPI_Win handle), (target, handle))
+FLUSH(Win_flush_all, (MPI_Win handle), (handle))
+FLUSH(Win_flush_local_all, (MPI_Win handle), (handle))
+FLUSH(Win_sync, (MPI_Win handle), (handle))

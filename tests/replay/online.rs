@@ -1,0 +1,179 @@
+//! Programs online: their results are those of real runs, their times those of SMPI, and mistakes are named.
+
+#[path = "online/oracle.rs"]
+mod oracle;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use assert_cmd::assert::Assert;
+use pdes_replay::SavedReport;
+use predicates::str::contains;
+
+use crate::command_line::{Folder, command};
+
+/// Platform and settings of a run without computations.
+const SETTINGS: &str = "[platform]\ntopology = { kind = 'cluster', hosts = 16, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }\n\
+    [network]\npreset = 'raw'\n[mpi]\ntest_s = 0\ntest_grows = false\niprobe_s = 0\n[online]\ncomputation = 'none'\nclock = 'all'\n";
+
+/// A program that was compiled, with a configuration beside it.
+struct Program {
+    folder: Folder,
+    file: PathBuf,
+}
+
+impl Program {
+    /// Compiles a program; `None` if there is no compiler of Open MPI.
+    fn compile(source: &Path) -> Option<Self> {
+        let compiler = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
+        if !Command::new(&compiler).arg("-show").output().is_ok_and(|output| output.status.success()) {
+            #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+            {
+                eprintln!("SKIPPED: there is no {compiler}, or it does not work");
+            }
+            return None;
+        }
+        let folder = Folder::new();
+        let file = folder.path("program");
+        let compiled =
+            Command::new(&compiler).args(["-O1", "-w", "-o"]).arg(&file).arg(source).arg("-lm").output();
+        let compiled = compiled.unwrap();
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        folder.write("run.toml", SETTINGS);
+        Some(Self { folder, file })
+    }
+
+    /// Compiles `main` with a body; `rank` and `size` are known there.
+    fn with_body(body: &str) -> Option<Self> {
+        let folder = Folder::new();
+        let text = format!(
+            "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nint main(int argc, char **argv)\n{{\n\
+             int rank, size;\nMPI_Init(&argc, &argv);\nMPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+             MPI_Comm_size(MPI_COMM_WORLD, &size);\n{body}\nMPI_Finalize();\nreturn 0;\n}}\n"
+        );
+        Self::compile(&folder.write("program.c", &text))
+    }
+
+    fn command(&self, ranks: u32, flags: &[&str]) -> Command {
+        let mut run = command();
+        run.args(["online", "-np", &ranks.to_string(), "--config"]).arg(self.folder.path("run.toml"));
+        run.args(flags).arg("--").arg(&self.file);
+        run
+    }
+
+    fn run(&self, ranks: u32, flags: &[&str]) -> Assert {
+        assert_cmd::Command::from_std(self.command(ranks, flags))
+            .timeout(std::time::Duration::from_secs(60))
+            .assert()
+    }
+
+    /// Runs the program; returns the lines that it prints, in the order of their text, and its digest.
+    fn lines_and_digest(&self, ranks: u32, flags: &[&str]) -> (Vec<String>, String) {
+        let report = self.folder.path("report.json");
+        let path = report.to_string_lossy().into_owned();
+        let output =
+            self.run(ranks, &[flags, &["--report", &path]].concat()).success().get_output().stdout.clone();
+        let mut lines: Vec<String> = String::from_utf8(output).unwrap().lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        (lines, SavedReport::from_path(&report).unwrap().digest.to_string())
+    }
+}
+
+#[test]
+fn a_ring_takes_the_time_of_its_messages() {
+    let body = "int token = rank;\ndouble begin = MPI_Wtime();\n\
+        if (rank > 0) MPI_Recv(&token, 1, MPI_INT, rank - 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
+        if (rank + 1 < size) MPI_Send(&token, 1, MPI_INT, rank + 1, 7, MPI_COMM_WORLD);\n\
+        printf(\"%d %d %.0f\\n\", rank, token, (MPI_Wtime() - begin) * 1e9);";
+    let Some(program) = Program::with_body(body) else { return };
+    let (lines, _) = program.lines_and_digest(4, &[]);
+    // Two links of 1 us, and 4 + 16 bytes at 1 ns each.
+    assert_eq!(lines, ["0 0 0", "1 0 2020", "2 0 4040", "3 0 6060"]);
+    program.run(4, &[]).success().stderr(contains("simulated time: 0.000006060 s"));
+}
+
+#[test]
+fn wildcards_polls_and_collectives_are_deterministic() {
+    let body = "int sum = 0, all = 0, flag = 0, value;\nMPI_Request request;\nMPI_Status status;\n\
+        for (int round = 0; round < 20; round++) {\n\
+        if (rank == 0)\nfor (int i = 1; i < size; i++) {\n\
+        MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);\n\
+        sum = sum * 31 + status.MPI_SOURCE;\nMPI_Send(&sum, 1, MPI_INT, status.MPI_SOURCE, 1, MPI_COMM_WORLD);\n}\n\
+        else {\nMPI_Irecv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, &request);\nusleep((rank * 7 + round * 13) % 5);\n\
+        MPI_Send(&round, 1, MPI_INT, 0, round, MPI_COMM_WORLD);\n\
+        for (flag = 0; !flag;)\nMPI_Test(&request, &flag, &status);\nsum += value;\n}\n\
+        MPI_Allreduce(&sum, &all, 1, MPI_INT, MPI_BXOR, MPI_COMM_WORLD);\nsum ^= all;\n}\n\
+        printf(\"%d %d %.12f\\n\", rank, sum, MPI_Wtime());";
+    let Some(program) = Program::with_body(body) else { return };
+    let first = program.lines_and_digest(6, &[]);
+    for threads in ["1", "2", "4"] {
+        assert_eq!(program.lines_and_digest(6, &["--threads", threads]), first, "{threads} threads");
+    }
+    let free = &["--model", "contention-free"];
+    let without = program.lines_and_digest(6, free);
+    assert_eq!(program.lines_and_digest(6, &[free, &["--threads", "3"] as &[&str]].concat()), without);
+}
+
+#[test]
+fn fixed_computations_take_their_time() {
+    let body = "MPI_Barrier(MPI_COMM_SELF);\nMPI_Barrier(MPI_COMM_SELF);\nprintf(\"%.6f\\n\", MPI_Wtime());";
+    let Some(program) = Program::with_body(body) else { return };
+    let flags = ["--set", "online.computation='fixed'", "--set", "online.fixed_s='1ms'"];
+    let (lines, _) = program.lines_and_digest(1, &flags);
+    // Before the barriers, and before the clock.
+    assert_eq!(lines, ["0.003000"]);
+}
+
+#[test]
+fn mistakes_are_named_with_rank_and_call() {
+    let cases = [
+        (
+            "int x; MPI_Recv(&x, 1, MPI_INT, 1 - rank, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);",
+            "rank 1 in MPI_Recv from rank 0, tag 5",
+            1,
+        ),
+        (
+            "if (rank == 1) MPI_Abort(MPI_COMM_WORLD, 7); MPI_Barrier(MPI_COMM_WORLD);",
+            "called MPI_Abort(7)",
+            7,
+        ),
+        ("if (rank == 1) exit(3);", "ended with exit status 3 before MPI_Finalize", 3),
+        ("if (rank == 1) abort();", "was ended by signal 6 (abort) before MPI_Finalize", 134),
+        ("MPI_Send(&rank, 1, MPI_INT, 9, 0, MPI_COMM_WORLD);", "in MPI_Send", 1),
+        (
+            "MPI_Comm child; MPI_Comm_spawn(\"x\", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &child, NULL);",
+            "MPI_Comm_spawn does not run online",
+            1,
+        ),
+    ];
+    for (body, message, code) in cases {
+        let Some(program) = Program::with_body(body) else { return };
+        program.run(2, &[]).code(code).stderr(contains(message));
+    }
+}
+
+#[test]
+fn commands_without_mpi_are_refused() {
+    let mut run = command();
+    run.args(["online", "-n", "2", "true"]);
+    assert_cmd::Command::from_std(run)
+        .assert()
+        .code(1)
+        .stderr(contains("no process of it was an MPI program"));
+}
+
+#[test]
+fn what_an_online_run_cannot_have_is_refused_by_name() {
+    let folder = Folder::new();
+    let directory = folder.path("checkpoints").to_string_lossy().into_owned();
+    let cases: [(&[&str], &str); 3] = [
+        (&["--checkpoint", &directory], "an online run cannot have a checkpoint"),
+        (&["--set", "engine.fast_forward=true"], "an online run cannot have fast-forward"),
+        (&["--trace", "x"], "--trace is for replays"),
+    ];
+    for (flags, message) in cases {
+        let mut run = command();
+        run.args(["online", "-n", "2"]).args(flags).arg("true");
+        assert_cmd::Command::from_std(run).assert().code(2).stderr(contains(message));
+    }
+}
