@@ -54,7 +54,7 @@ impl Program {
         Self::compile(&folder.write("program.c", &text))
     }
 
-    fn command(&self, ranks: u32, flags: &[&str]) -> Command {
+    fn command(&self, ranks: u32, flags: &[&str]) -> assert_cmd::Command {
         let mut run = command();
         run.args(["online", "-np", &ranks.to_string(), "--config"]).arg(self.folder.path("run.toml"));
         run.args(flags).arg("--").arg(&self.file);
@@ -62,9 +62,7 @@ impl Program {
     }
 
     fn run(&self, ranks: u32, flags: &[&str]) -> Assert {
-        assert_cmd::Command::from_std(self.command(ranks, flags))
-            .timeout(std::time::Duration::from_secs(60))
-            .assert()
+        self.command(ranks, flags).timeout(std::time::Duration::from_secs(60)).assert()
     }
 
     /// Runs the program; returns the lines that it prints, in the order of their text, and its digest.
@@ -156,10 +154,7 @@ fn mistakes_are_named_with_rank_and_call() {
 fn commands_without_mpi_are_refused() {
     let mut run = command();
     run.args(["online", "-n", "2", "true"]);
-    assert_cmd::Command::from_std(run)
-        .assert()
-        .code(1)
-        .stderr(contains("no process of it was an MPI program"));
+    run.assert().code(1).stderr(contains("no process of it was an MPI program"));
 }
 
 #[test]
@@ -174,6 +169,6 @@ fn what_an_online_run_cannot_have_is_refused_by_name() {
     for (flags, message) in cases {
         let mut run = command();
         run.args(["online", "-n", "2"]).args(flags).arg("true");
-        assert_cmd::Command::from_std(run).assert().code(2).stderr(contains(message));
+        run.assert().code(2).stderr(contains(message));
     }
 }

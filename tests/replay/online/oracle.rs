@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use super::Program;
 use crate::shared::shared;
 
+/// Row of a table, by the names of its columns.
+type Row = BTreeMap<String, String>;
+
 /// Programs whose times are SMPI's in all laps, and those of which only the results are compared: nonblocking collective operations run
 /// their algorithms here, and SMPI sends their messages at once.
 const PROGRAMS: [(&str, bool); 14] = [
@@ -24,7 +27,7 @@ const PROGRAMS: [(&str, bool); 14] = [
     ("ring64", true),
 ];
 
-fn rows(file: &str) -> Vec<BTreeMap<String, String>> {
+fn rows(file: &str) -> Vec<Row> {
     let mut reader = csv::Reader::from_path(shared("oracle/online").join(file)).unwrap();
     reader.deserialize().map(Result::unwrap).collect()
 }
@@ -56,7 +59,7 @@ fn compare(
     name: &str,
     program: &Program,
     (ranks, platform, selector): (&str, &str, &str),
-    (outputs, times): (&[BTreeMap<String, String>], &[BTreeMap<String, String>]),
+    (outputs, times): (&[Row], &[Row]),
     has_times: bool,
 ) {
     let what = format!("{name} with {ranks} ranks on {platform}, {selector}");
