@@ -57,6 +57,7 @@ fn trace(case: &BTreeMap<String, String>, folder: &Path) -> PathBuf {
 /// yet: it draws 30 W less than SimGrid counts until then.
 fn quirk(case: &str, host: &str, end_s: f64) -> f64 {
     match (case, host) {
+        // Nothing runs there, or a rank that waits from the begin to the end.
         ("E01" | "E02" | "E05" | "E06" | "E07", "cpu2") => 30.0 * end_s,
         // It waits for a message, and then computes for a second.
         ("E03", "cpu2") => 30.0 * (end_s - 1.0),
@@ -106,7 +107,7 @@ fn hosts_and_links_take_the_energy_of_simgrid() {
             };
             let value: f64 = row["value"].parse().unwrap();
             let difference = (found - value).abs();
-            let of_sums = if of.is_empty() { OF_SUMS * value } else { 0.0 };
+            let of_sums = if of.is_empty() && name >= "E08" { OF_SUMS * value } else { 0.0 };
             assert!(difference < PRINTED.max(of_sums), "{name} {row:?}: {found}, off by {difference:e}");
             compared += 1;
         }
