@@ -12,7 +12,7 @@ use super::super::saved::flat;
 use super::{FOOTER, Presentation, SavedReport, part};
 
 /// Scripts of the page, in the order in which they need each other.
-const SCRIPTS: [&str; 12] = [
+const SCRIPTS: [&str; 13] = [
     include_str!("words.js"),
     include_str!("summary.js"),
     include_str!("jobs.js"),
@@ -22,6 +22,7 @@ const SCRIPTS: [&str; 12] = [
     include_str!("network.js"),
     include_str!("../../diagnosis/page.js"),
     include_str!("file_servers.js"),
+    include_str!("energy.js"),
     include_str!("timeline.js"),
     include_str!("comparison.js"),
     include_str!("report.js"),
