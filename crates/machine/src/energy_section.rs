@@ -21,14 +21,13 @@ pub struct EnergySection {
     #[schemars(extend("default" = false))]
     pub enabled: bool,
     /// Parts whose energy the report lists one by one.
-    #[schemars(extend("x-default" = "none"))]
+    #[schemars(extend("default" = []))]
     pub by: Vec<EnergyPart>,
-    /// Power of hosts by their names; a `*` at the end stands for any characters, and the longest name counts. By default that of the
-    /// platform file (`wattage_per_state`, `wattage_off`).
-    #[schemars(extend("x-default" = "that of the platform"))]
+    /// Power of hosts by their names; a `*` at the end stands for any characters, and the longest name counts.
+    #[schemars(extend("x-default" = "that of the platform file (`wattage_per_state`, `wattage_off`)"))]
     pub hosts: BTreeMap<String, HostPower>,
-    /// Power of links by their names, as that of hosts. By default that of the platform file (`wattage_range`).
-    #[schemars(extend("x-default" = "that of the platform"))]
+    /// Power of links by their names, as that of hosts.
+    #[schemars(extend("x-default" = "that of the platform file (`wattage_range`)"))]
     pub links: BTreeMap<String, LinkPower>,
     /// Carbon intensity of the electricity: a number, or pairs of an instant, the first 0, and the intensity from there on.
     #[schemars(extend("x-unit" = "g/kWh", "x-default" = "none"))]
