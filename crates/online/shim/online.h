@@ -11,6 +11,26 @@
 #error "expected Open MPI 4"
 #endif
 
+/* The objects behind predefined handles. Weak: processes without MPI, such as a shell that starts the program, load this library, too, and not
+   the MPI library for its sake. */
+#pragma weak ompi_message_no_proc
+#pragma weak ompi_message_null
+#pragma weak ompi_mpi_byte
+#pragma weak ompi_mpi_comm_null
+#pragma weak ompi_mpi_comm_self
+#pragma weak ompi_mpi_comm_world
+#pragma weak ompi_mpi_datatype_null
+#pragma weak ompi_mpi_errors_are_fatal
+#pragma weak ompi_mpi_errors_return
+#pragma weak ompi_mpi_group_empty
+#pragma weak ompi_mpi_group_null
+#pragma weak ompi_mpi_info_null
+#pragma weak ompi_mpi_int
+#pragma weak ompi_mpi_op_no_op
+#pragma weak ompi_mpi_op_null
+#pragma weak ompi_mpi_op_replace
+#pragma weak ompi_request_null
+
 /* ---- the real library: a singleton in each rank, which owns datatypes, operations, attributes and files (library.c) ---- */
 
 /* Returns a function of the real library. */

@@ -50,6 +50,8 @@ pub(crate) struct RankSource<'t> {
     contributions: FxHashMap<CommIdx, u64>,
     slots: u32,
     failed_polls: FailedPolls,
+    /// Clock at the last answer.
+    clock: SimTime,
     has_ended: bool,
 }
 
@@ -60,6 +62,8 @@ enum Awaited {
     Message(CommIdx),
     /// The message that a probe has found.
     Found,
+    /// The message that a blocking probe has found; it began to look at this instant.
+    Probed { from: Source, since: SimTime },
     /// Those of these requests that are complete; of a test, it fails without any.
     Completed {
         requests: Vec<u32>,
@@ -122,6 +126,7 @@ impl<'t> RankSource<'t> {
             contributions: FxHashMap::default(),
             slots: 1,
             failed_polls: FailedPolls::default(),
+            clock: SimTime::ZERO,
             has_ended: false,
         }
     }
@@ -131,6 +136,7 @@ impl<'t> RankSource<'t> {
         let (memory, me) = (&self.run.memory, self.me.get());
         let slot = memory.slot(me);
         slot.clock.store(reply.clock().as_picos(), Ordering::Relaxed);
+        self.clock = reply.clock();
         match std::mem::replace(&mut self.awaited, Awaited::Nothing) {
             Awaited::Nothing => {}
             Awaited::Message(on) => {
@@ -145,6 +151,16 @@ impl<'t> RankSource<'t> {
                     None => self.delay_poll(reply.clock(), 1),
                 }
             }
+            Awaited::Probed { from, since } => match reply.found() {
+                Some(status) => memory.complete(me, NONE, message(status, 0)),
+                // A blocking probe is one that is repeated, as in SMPI, where each has a price; else it waits.
+                None if reply.clock() > since => self.probe(from, reply.clock()),
+                None => {
+                    self.awaited = Awaited::Found;
+                    let probe = self.call(Call::Probe { from });
+                    self.actions.push_back(probe);
+                }
+            },
             Awaited::Completed { requests, is_test } => {
                 let is_completed = |request: &u32| reply.is_completed(Slot::new(*request));
                 let completed: Vec<u32> = requests.into_iter().filter(is_completed).collect();
@@ -170,6 +186,13 @@ impl<'t> RankSource<'t> {
             Awaited::Time => self.delay_poll(reply.clock(), FREE_YIELDS),
             Awaited::End => self.has_ended = true,
         }
+    }
+
+    /// Looks for a message once, for a blocking probe.
+    fn probe(&mut self, from: Source, since: SimTime) {
+        self.awaited = Awaited::Probed { from, since };
+        let probe = self.call(Call::Iprobe { from, found: false });
+        self.actions.push_back(probe);
     }
 
     /// Lets the rank wait after a failed poll.
@@ -280,10 +303,15 @@ impl<'t> RankSource<'t> {
                 self.awaited = Awaited::Done(request);
                 self.call(Call::GetStatus { slot: Slot::new(request), done: false })
             }
-            OperationKind::Probe | OperationKind::Iprobe => {
+            OperationKind::Probe => {
+                let (from, _) = self.source(operation)?;
+                self.probe(from, self.clock);
+                return Ok(());
+            }
+            OperationKind::Iprobe => {
                 let (from, _) = self.source(operation)?;
                 self.awaited = Awaited::Found;
-                self.call(if is_poll { Call::Iprobe { from, found: false } } else { Call::Probe { from } })
+                self.call(Call::Iprobe { from, found: false })
             }
             OperationKind::Cancel => {
                 let slot = Slot::new(request);
