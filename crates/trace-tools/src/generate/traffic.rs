@@ -28,6 +28,8 @@ pub enum TrafficPattern {
     Outcast,
     /// Each rank sends to one other rank and receives from one, at random.
     Permutation,
+    /// Each rank sends to other ranks and receives from as many, at random, another one with each message.
+    Uniform,
     /// All ranks of a group send to those of the next group, at random: the worst case of dragonflies.
     Adversarial,
     /// Rank `r` of `n` sends to rank `r + ceil(n / 2) - 1`: the worst case of rings.
@@ -38,8 +40,15 @@ pub enum TrafficPattern {
 
 impl TrafficPattern {
     /// All patterns.
-    pub const ALL: [Self; 6] =
-        [Self::Incast, Self::Outcast, Self::Permutation, Self::Adversarial, Self::Tornado, Self::HotSpot];
+    pub const ALL: [Self; 7] = [
+        Self::Incast,
+        Self::Outcast,
+        Self::Permutation,
+        Self::Uniform,
+        Self::Adversarial,
+        Self::Tornado,
+        Self::HotSpot,
+    ];
 }
 
 impl fmt::Display for TrafficPattern {
@@ -48,6 +57,7 @@ impl fmt::Display for TrafficPattern {
             Self::Incast => "incast",
             Self::Outcast => "outcast",
             Self::Permutation => "permutation",
+            Self::Uniform => "uniform",
             Self::Adversarial => "adversarial",
             Self::Tornado => "tornado",
             Self::HotSpot => "hot-spot",
@@ -75,7 +85,7 @@ pub struct TrafficParameters {
     pub ranks: u32,
     /// Number of rounds; default: 1.
     pub rounds: u64,
-    /// Number of messages to each partner in a round, at most 65,536; default: 1. Those of `adversarial` and `hot-spot` go to different
+    /// Number of messages to each partner in a round, at most 65,536; default: 1. Those of `uniform`, `adversarial` and `hot-spot` go to different
     /// ranks.
     pub messages: u32,
     /// Size of a message \[B\], at most 2^48; default: 1,048,576.
@@ -165,6 +175,7 @@ impl Traffic {
             TrafficPattern::Incast => 0,
             TrafficPattern::Outcast => return if rank == 0 { (1..ranks).collect() } else { Vec::new() },
             TrafficPattern::Permutation => self.permutation(ranks, &[PARTNER]).image(rank),
+            TrafficPattern::Uniform => self.permutation(ranks, &[PARTNER, message.into()]).image(rank),
             TrafficPattern::Adversarial => {
                 let (own, place) = (rank / group, rank % group);
                 let next = (own + 1) % (ranks / group);
@@ -186,6 +197,7 @@ impl Traffic {
             TrafficPattern::Incast => return if rank == 0 { (1..ranks).collect() } else { Vec::new() },
             TrafficPattern::Outcast => 0,
             TrafficPattern::Permutation => self.permutation(ranks, &[PARTNER]).preimage(rank),
+            TrafficPattern::Uniform => self.permutation(ranks, &[PARTNER, message.into()]).preimage(rank),
             TrafficPattern::Adversarial => {
                 let groups = ranks / group;
                 let before = (rank / group + groups - 1) % groups;
