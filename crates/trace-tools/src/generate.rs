@@ -67,6 +67,7 @@ pub use jitter::{Jitter, JitterScope};
 pub use master_worker::{MasterWorker, MasterWorkerParameters};
 pub use mdtest::{Mdtest, MdtestParameters};
 pub use npb_lu::{Class, NpbLu, NpbLuParameters, Recording};
+pub use program::ProgramBuilder;
 pub use random_sparse::{RandomSparse, RandomSparseParameters};
 pub use ring::{Ring, RingParameters};
 pub use traffic::{Traffic, TrafficParameters, TrafficPattern};
@@ -85,6 +86,11 @@ pub trait Generator: Sync {
     /// # Panics
     /// If the rank is not below [`ranks`](Self::ranks).
     fn rank(&self, rank: Rank) -> Vec<Item>;
+
+    /// Returns what is known of the program without a replay, as lines for people; by default nothing.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Returns the number of actions of all ranks, at most [`u64::MAX`].
     ///

@@ -48,14 +48,14 @@ fn own_communicator(rank: Rank) -> CommId {
 /// Consecutive computation is merged into one action before the next operation, as a tracer records it: between two MPI calls there
 /// is at most one computation.
 #[derive(Debug, Default)]
-pub(super) struct ProgramBuilder {
+pub struct ProgramBuilder {
     items: Vec<Item>,
     pending: f64,
 }
 
 impl ProgramBuilder {
     /// Builds a complete program: `MPI_Init`, its body, `MPI_Finalize`.
-    pub(super) fn build(body: impl FnOnce(&mut Self)) -> Vec<Item> {
+    pub fn build(body: impl FnOnce(&mut Self)) -> Vec<Item> {
         let mut program = Self::default();
         program.op(Op::Init);
         body(&mut program);
@@ -64,12 +64,12 @@ impl ProgramBuilder {
     }
 
     /// Adds computation \[flop\].
-    pub(super) fn compute(&mut self, flops: f64) {
+    pub fn compute(&mut self, flops: f64) {
         self.pending += flops;
     }
 
     /// Adds any operation other than a computation.
-    pub(super) fn op(&mut self, op: Op) {
+    pub fn op(&mut self, op: Op) {
         self.flush();
         self.items.push(Item::Op(op));
     }
@@ -139,7 +139,7 @@ impl ProgramBuilder {
 
     /// Adds a loop. A body without calls becomes a single computation; otherwise computation at the end of the body stays in the
     /// body.
-    pub(super) fn repeat(&mut self, count: u64, write: impl FnOnce(&mut Self)) {
+    pub fn repeat(&mut self, count: u64, write: impl FnOnce(&mut Self)) {
         let mut body = Self::default();
         write(&mut body);
         if body.items.is_empty() {
