@@ -24,7 +24,7 @@
 //! | [`AlltoallFft`] | transposition between all ranks | per point and transform level |
 //! | [`Ring`] | a message to the next rank | per round |
 //! | [`RandomSparse`] | a few random partners per step | per step |
-//! | [`Traffic`] | incast, outcast, permutation, adversarial, tornado, hot spot | per round |
+//! | [`Traffic`] | incast, outcast, permutation, uniform, adversarial, tornado, hot spot | per round |
 //! | [`AllreduceLoop`] | a reduction per iteration | per iteration |
 //! | [`MasterWorker`] | tasks to workers, results from any of them | per task |
 //! | [`Ior`] | blocks of a shared file, or of files of each rank, are written and read | per access |
