@@ -1,5 +1,6 @@
 //! Energy: in the report, on threads, with checkpoints and fast-forward; what is refused.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use pdes_core::Progress;
@@ -9,6 +10,8 @@ use predicates::str::contains;
 
 use crate::command_line::{Folder, command};
 use crate::determinism::all_calls;
+use crate::reference::{rows, unpack};
+use crate::shared::shared;
 
 const EPOCHS: &str = "network.epoch_s='auto'";
 const POWER: [&str; 3] = [
@@ -215,4 +218,44 @@ fn without_contention_hosts_count_the_times_of_their_ranks() {
     // Two ranks on one host, which may compute at the same time.
     let shared = energy(&simulation(3, &trace, &settings[..1]));
     assert!(shared.left_out[0].contains("count the busy times of their ranks apart"), "{shared:?}");
+}
+
+/// Several jobs, and platforms with their profiles: SimGrid's joules of each host.
+#[test_with::shared]
+fn jobs_and_profiles_take_the_energy_of_simgrid() {
+    let (folder, unpacked) = (Folder::new(), unpack(&shared("traces")));
+    let mut compared = 0;
+    for (oracle, table, case) in
+        [("jobs", "jobs.csv", "J10"), ("profiles", "cases.csv", "P17"), ("energy", "cases.csv", "E04")]
+    {
+        let oracle = shared("oracle").join(oracle);
+        let mut config = "[energy]\nenabled = true\nby = [\"host\"]\n".to_owned();
+        for (number, row) in rows(&oracle.join(table)).iter().filter(|row| row["case"] == case).enumerate() {
+            if number == 0 {
+                write!(config, "[platform]\nfile = {:?}\n", oracle.join(&row["platform"])).unwrap();
+            }
+            let own = oracle.join("traces").join(&row["trace"]).join("files.txt");
+            let trace =
+                if own.exists() { own } else { unpacked.path().join(&row["trace"]).join("files.txt") };
+            let hosts = folder.write(&format!("{case}-{number}.txt"), &row["hosts"].replace(' ', "\n"));
+            let start = row.get("start_s").map_or("0", String::as_str);
+            let job = format!("name = \"{number}\"\ntrace = {trace:?}\nhosts = {hosts:?}\nstart = {start}\n");
+            write!(config, "[[job]]\n{job}").unwrap();
+        }
+        let (config, report) = (folder.write("run.toml", &config), folder.path("report.json"));
+        command().arg("--config").arg(config).arg("--report").arg(&report).assert().success();
+        let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+        let hosts = report["energy"]["hosts"].as_array().unwrap();
+        for row in rows(&oracle.join("expected.csv")) {
+            if row["case"] != case || row["quantity"] != "host_J" {
+                continue;
+            }
+            let host = hosts.iter().find(|host| host["name"] == row["name"].as_str()).unwrap();
+            let (found, expected): (f64, f64) =
+                (host["energy_j"].as_f64().unwrap(), row["value"].parse().unwrap());
+            assert!((found - expected).abs() < 1e-6, "{case} {}: {found}, expected {expected}", row["name"]);
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 8 + 2 + 5);
 }
