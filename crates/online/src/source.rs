@@ -63,7 +63,10 @@ enum Awaited {
     /// The message that a probe has found.
     Found,
     /// The message that a blocking probe has found; it began to look at this instant.
-    Probed { from: Source, since: SimTime },
+    Probed {
+        from: Source,
+        since: SimTime,
+    },
     /// Those of these requests that are complete; of a test, it fails without any.
     Completed {
         requests: Vec<u32>,
