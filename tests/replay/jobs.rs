@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use pdes_core::Progress;
+use pdes_replay::{Config, RunSpec, Simulation};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 use serde_json::Value;
 
+use crate::checkpoints::replay_in_parts;
 use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
 use crate::reference::{rows, unpack};
 use crate::shared::shared;
+use crate::trace_commands::trace;
 
 /// Replays a configuration with these flags; returns the report.
 fn report(folder: &Folder, config: &str, flags: &[&str]) -> Value {
@@ -258,7 +262,7 @@ fn wrong_jobs_are_refused() {
         (format!("[trace]\npath = '{trace}'\n{first}"), "stands beside [[job]]"),
         (format!("{first}{first}"), "two jobs have the name \"a\""),
         (format!("{first}[[job]]\nname = 'b'\n"), "the job \"b\" has none"),
-        (format!("{first}start = -1\n"), "start: found -1"),
+        (format!("{first}start = -1\n"), "start: found -1, expected a number from 0"),
         (format!("{first}ranks = 0\n"), "ranks: found 0"),
         (format!("{first}hosts = 'h.txt'\nplacement = 'leaf'\n"), "expected one of the two"),
         (format!("{first}placement = 'nowhere'\n"), "\"round-robin\""),
@@ -344,4 +348,39 @@ fn profiles_of_a_configuration() {
     let packets = format!("{base}model = 'packets'\n{points}").replace("latency = '0s'", "latency = '1us'");
     let packets = folder.write("wrong.toml", &packets);
     command().arg("run").arg(packets).assert().failure().stderr(contains("resources that change"));
+}
+
+/// Profiles that recur change a replay in the same way on any number of threads and processes, and in parts.
+#[test]
+fn profiles_that_recur_have_one_result() {
+    let folder = Folder::new();
+    let halo = folder.path("halo.pdt");
+    let sizes = ["--cells=24,24,24", "--ranks=4,4,4", "--iterations=8", "--output"];
+    trace(&[&["generate", "halo3d"], &sizes[..]].concat(), &[&halo]).success();
+    let config = format!(
+        "[trace]\npath = {halo:?}\n[platform]\ntopology = {{ kind = 'torus', dims = [8, 4, 4], speed = '10Gf', bandwidth = '12.5GBps', latency = '500ns' }}\n\
+         [network]\npreset = 'raw'\n[parallel]\noversubscribe = true\n\
+         [[profile]]\nhost = 'node-1*'\nquantity = 'speed'\npoints = [['1us', 0.5], ['8us', 1.0]]\nperiod = '13us'\n\
+         [[profile]]\nlink = '*_link_from_2*'\nquantity = 'bandwidth'\npoints = [['3us', 0.1], ['9us', 1.0]]\nperiod = '11us'\n\
+         [[profile]]\nlink = '*_link_from_3*'\nquantity = 'latency'\npoints = [['2us', 3.0], ['7us', 1.0]]\nperiod = '10us'\n"
+    );
+    let config = folder.write("run.toml", &config);
+    for settings in
+        [&["network.model=contention-free"][..], &["network.model=flow"], &["network.epoch_s=auto"]]
+    {
+        let config = || {
+            let mut config = Config::from_path(&config).unwrap();
+            settings.iter().for_each(|setting| config.set(setting).unwrap());
+            config
+        };
+        let run = |spec: RunSpec| {
+            Simulation::load(&spec).unwrap().replay(&Progress::new(spec.threads)).unwrap().into_program().ends
+        };
+        let spec = config().resolve().unwrap();
+        let expected = run(spec.clone());
+        assert_ne!(run(RunSpec { profiles: Vec::new(), ..spec.clone() }), expected, "{settings:?}");
+        assert_eq!(run(RunSpec { threads: 3, ..spec }), expected, "{settings:?}");
+        let (in_parts, parts) = replay_in_parts(config(), &Folder::new());
+        assert!(in_parts.unwrap().into_program().ends == expected && parts > 2, "{settings:?}: {parts}");
+    }
 }

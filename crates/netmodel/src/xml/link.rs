@@ -24,7 +24,7 @@ pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(
         latency: element.optional_quantity(builder, "latency", Dimension::Time)?,
         sharing: sharing(builder, element)?,
     };
-    // Both directions of a cable have its profiles.
+    // Both directions of a cable have its profiles and its power.
     let (first, power) = (builder.next_link(), element.link_power(builder)?);
     builder.add_link(link, Some(element.line))?;
     for link in (first..builder.next_link()).map(LinkId::new) {

@@ -72,6 +72,8 @@ impl IdealMachines {
         let latency = RunSpec {
             network: spec.network.clone(),
             changes: spec.changes.clone(),
+            profiles: spec.profiles.clone(),
+            platform_changes: spec.platform_changes.clone(),
             link_scale: wide,
             ..library.clone()
         };

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use mpi_model::Statistics;
 use pdes_core::SimDuration;
-use replay::{Delay, Digest, Outcome, Simulation};
+use replay::{Delay, Digest, Outcome, Placement, ProgramSpec, Simulation};
 use serde::{Deserialize, Serialize};
+use trace_mmap::Trace;
 
 use super::section::{CsvTable, Section};
 use super::tables::seconds;
@@ -59,6 +60,9 @@ pub struct LostTime {
     pub lost_s: f64,
 }
 
+/// A program of a run, its trace, and the placement of its ranks.
+type LoadedProgram<'a> = (&'a ProgramSpec, &'a Trace, &'a Placement);
+
 impl Jobs {
     /// Writes the jobs and, where they were asked for, their delays as tables.
     pub fn write(&self, text: &mut String) -> std::fmt::Result {
@@ -94,43 +98,41 @@ impl Section for Jobs {
         simulation.spec().name.as_ref()?;
         let names: Vec<String> = simulation.loaded_programs().map(|(spec, ..)| spec.label()).collect();
         let actions = simulation.actions_of_programs(outcome);
-        let job =
-            |(index, (spec, trace, placement)): (usize, (&replay::ProgramSpec, _, &replay::Placement))| {
-                let _: &trace_mmap::Trace = trace;
-                let program = &outcome.programs[index];
-                let time = program.end() - spec.start;
-                let sum = |of: fn(&Statistics) -> u64| program.statistics.iter().map(of).sum();
-                let delay = outcome.delays.as_ref().map(|delays| &delays[index]);
-                let alone = delay.map(|delay| delay.alone - spec.start);
-                let lost = |Delay { lost_ps, .. }: &Delay| {
-                    let others = names.iter().zip(lost_ps).enumerate().filter(|(other, _)| *other != index);
-                    others
-                        .map(|(_, (job, &lost))| LostTime { job: job.clone(), lost_s: lost as f64 / 1e12 })
-                        .collect()
-                };
-                Job {
-                    name: names[index].clone(),
-                    trace: spec.trace.display().to_string(),
-                    placement: match &spec.hosts {
-                        Some(hosts) => hosts.display().to_string(),
-                        None => spec.placement.name().to_owned(),
-                    },
-                    ranks: trace.ranks(),
-                    hosts: placement.used_hosts(),
-                    start_s: spec.start.as_secs_f64(),
-                    end_s: program.end().as_secs_f64(),
-                    simulated_time_s: seconds(time.as_picos()),
-                    digest: Digest::of(program.ends.iter().copied().zip(&program.statistics)).to_string(),
-                    actions: actions[index],
-                    messages: sum(|rank| rank.messages),
-                    message_bytes: sum(|rank| rank.bytes.get()),
-                    alone_s: alone.map(|alone| seconds(alone.as_picos())),
-                    slowdown: alone
-                        .filter(|alone| *alone > SimDuration::ZERO)
-                        .map(|alone| time.as_picos() as f64 / alone.as_picos() as f64),
-                    delayed_by: delay.map(lost),
-                }
+        let job = |(index, (spec, trace, placement)): (usize, LoadedProgram<'_>)| {
+            let program = &outcome.programs[index];
+            let time = program.end() - spec.start;
+            let sum = |of: fn(&Statistics) -> u64| program.statistics.iter().map(of).sum();
+            let delay = outcome.delays.as_ref().map(|delays| &delays[index]);
+            let alone = delay.map(|delay| delay.alone - spec.start);
+            let lost = |Delay { lost_ps, .. }: &Delay| {
+                let others = names.iter().zip(lost_ps).enumerate().filter(|(other, _)| *other != index);
+                others
+                    .map(|(_, (job, &lost))| LostTime { job: job.clone(), lost_s: lost as f64 / 1e12 })
+                    .collect()
             };
+            Job {
+                name: names[index].clone(),
+                trace: spec.trace.display().to_string(),
+                placement: match &spec.hosts {
+                    Some(hosts) => hosts.display().to_string(),
+                    None => spec.placement.name().to_owned(),
+                },
+                ranks: trace.ranks(),
+                hosts: placement.used_hosts(),
+                start_s: spec.start.as_secs_f64(),
+                end_s: program.end().as_secs_f64(),
+                simulated_time_s: seconds(time.as_picos()),
+                digest: Digest::of(program.ends.iter().copied().zip(&program.statistics)).to_string(),
+                actions: actions[index],
+                messages: sum(|rank| rank.messages),
+                message_bytes: sum(|rank| rank.bytes.get()),
+                alone_s: alone.map(|alone| seconds(alone.as_picos())),
+                slowdown: alone
+                    .filter(|alone| *alone > SimDuration::ZERO)
+                    .map(|alone| time.as_picos() as f64 / alone.as_picos() as f64),
+                delayed_by: delay.map(lost),
+            }
+        };
         Some(Self(simulation.loaded_programs().enumerate().map(job).collect()))
     }
 

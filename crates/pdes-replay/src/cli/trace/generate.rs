@@ -182,7 +182,7 @@ enum Program {
     },
     /// A pattern of traffic by which networks are judged.
     Traffic {
-        /// incast, outcast, permutation, uniform, adversarial, tornado or hot-spot.
+        /// Who sends to whom: incast, outcast, permutation, uniform, adversarial, tornado or hot-spot.
         #[arg(long, value_name = "NAME", default_value_t = TrafficParameters::default().pattern)]
         pattern: TrafficPattern,
         /// Number of ranks.
