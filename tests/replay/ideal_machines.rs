@@ -4,7 +4,7 @@ use pdes_core::Progress;
 use pdes_replay::{Config, IdealMachines, Report, Simulation};
 use predicates::str::contains;
 
-use crate::command_line::{DONE, Folder, command};
+use crate::command_line::{DONE, FAILED, Folder, command};
 
 /// Two senders of one host share its link to a third rank, which computes after the data have come.
 const TRACE: &str = "0 init\n1 init\n2 init\n0 compute 1e6\n1 compute 4e6\n0 send 2 0 1000000\n1 send 2 0 1000000\n2 recv 0 0 1000000\n\
@@ -78,4 +78,25 @@ fn the_verdict_names_the_largest_part() {
         !text.contains("of the run time is") && text.contains("With analysis.critical_path = true"),
         "{text}"
     );
+}
+
+/// A program that takes messages from any source need not end where times are others: the run succeeds, and says what it leaves out.
+#[test]
+fn a_program_that_depends_on_times_is_not_divided() {
+    let folder = Folder::new();
+    // Rank 0 hears rank 2 first on the machine, and on an ideal one rank 1, which it then waits for again.
+    let trace = "0 init\n1 init\n2 init\n1 send 0 0 4000000\n2 send 0 0 4\n0 recv -555 0 4000000\n0 recv 1 0 4000000\n";
+    let (trace, report) = (folder.write("trace.txt", trace), folder.path("run.json"));
+    let cluster = "platform.topology={ kind = 'cluster', hosts = 3, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
+    let run = |more: &str| {
+        let mut run = command();
+        run.arg(&trace)
+            .args(["--set", cluster, "--set", "network.preset=raw", "--set", more, "--report"])
+            .arg(&report);
+        run.assert()
+    };
+    run("analysis.waits=true")
+        .code(DONE)
+        .stderr(contains("the run time is not divided, as the program does not end"));
+    run("analysis.ideal_machines=true").code(FAILED).stderr(contains("a replay on an ideal machine"));
 }

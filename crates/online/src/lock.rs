@@ -56,8 +56,7 @@ mod tests {
     #[test]
     fn exclusive_locks_wait_for_all_and_shared_ones_for_exclusive_ones() {
         let (mut locks, window, target) = (Locks::default(), CommId::new(9), Rank::new(0));
-        let acquire =
-            |locks: &mut Locks, rank, alone| locks.acquire(window, target, Rank::new(rank), alone);
+        let acquire = |locks: &mut Locks, rank, alone| locks.acquire(window, target, Rank::new(rank), alone);
         assert!(acquire(&mut locks, 1, false) && acquire(&mut locks, 2, false));
         // A shared lock behind an exclusive one does not overtake it.
         assert!(

@@ -335,13 +335,25 @@ impl Report {
         }
     }
 
-    /// Adds the run times on [machines without some costs](IdealMachines), if they are wanted: four replays without contention.
+    /// Adds the run times on [machines without some costs](IdealMachines), if they are wanted: four replays without contention. A program whose
+    /// course depends on times may not end there: a warning says so, unless they were asked for.
     ///
     /// # Errors
-    /// As [`Simulation::replay`].
+    /// As [`Simulation::replay`], if they were asked for.
     pub fn add_ideal_machines(&mut self, simulation: &Simulation, outcome: &Outcome) -> Result<(), RunError> {
-        if IdealMachines::are_wanted(simulation, outcome) {
-            self.sections.ideal_machines = Some(IdealMachines::of(simulation.spec(), outcome)?);
+        let spec = simulation.spec();
+        if !IdealMachines::are_wanted(simulation, outcome) {
+            return Ok(());
+        }
+        match IdealMachines::of(spec, outcome) {
+            Ok(found) => self.sections.ideal_machines = Some(found),
+            Err(error) if spec.ideal_machines == Some(true) => return Err(error),
+            Err(error) => {
+                let message = error.to_string();
+                let why = message.lines().next().unwrap_or_default();
+                let warning = "the run time is not divided, as the program does not end on an ideal machine";
+                self.warnings.push(format!("{warning}: {why}"));
+            }
         }
         Ok(())
     }

@@ -159,7 +159,9 @@ fn print(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()> 
     simulation.outcome_warnings(outcome).iter().for_each(|warning| tracing::warn!("{warning}"));
     let mut report = Report::new(simulation, outcome);
     if simulation.spec().report.is_some() {
+        let known = report.warnings.len();
         report.add_ideal_machines(simulation, outcome).context("a replay on an ideal machine")?;
+        report.warnings[known..].iter().for_each(|warning| tracing::warn!("{warning}"));
     }
     report.sections.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     if let Some(path) = &simulation.spec().report {
