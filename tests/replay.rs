@@ -97,6 +97,8 @@ mod sweep;
 mod timeline;
 #[path = "replay/trace_commands.rs"]
 mod trace_commands;
+#[path = "replay/training.rs"]
+mod training;
 #[path = "replay/validation.rs"]
 mod validation;
 #[path = "replay/waits.rs"]

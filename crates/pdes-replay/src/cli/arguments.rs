@@ -166,6 +166,8 @@ pub(crate) enum TraceCommand {
         /// Flops per second at which times became the amounts of text, such as 3Gf or 3e9 (SMPI's smpi/host-speed); the archive tells it.
         #[arg(long, value_name = "SPEED", value_parser = parse_rate::<Speed>, allow_negative_numbers = true)]
         speed: Option<f64>,
+        #[command(flatten)]
+        chakra: super::trace::chakra::ChakraArguments,
     },
     /// Prints the numbers of ranks, actions and messages, and how the trace is stored.
     Info {
@@ -446,6 +448,7 @@ fn parse_range(text: &str) -> Result<std::ops::Range<u32>, String> {
 
 /// Reads a speed or a bandwidth, with or without its unit.
 pub(super) fn parse_rate<Q: DeserializeOwned + Into<f64>>(text: &str) -> Result<f64, String> {
+pub(super) fn parse_speed(text: &str) -> Result<f64, String> {
     let value = text.parse().map_or_else(|_| toml::Value::from(text), |number: f64| number.into());
     match Q::deserialize(value).map(Into::into) {
         Ok(rate) if rate > 0.0 => Ok(rate),

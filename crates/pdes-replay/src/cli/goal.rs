@@ -139,9 +139,21 @@ fn has_other_content(path: &Path) -> bool {
 
 /// Converts a schedule in text or binary form to an archive.
 pub(crate) fn convert(input: &Path, output: &Path) -> Result<String> {
-    let schedule = load(input)?;
-    let bytes = ::goal::write_archive(&schedule, output)?;
+    write_archive(&load(input)?, output)
+}
+
+/// Writes a schedule as an archive, and describes it.
+pub(crate) fn write_archive(schedule: &Schedule, output: &Path) -> Result<String> {
+    let bytes = ::goal::write_archive(schedule, output)?;
     Ok(format!("{}: {}, {bytes} bytes\n", output.display(), schedule.extent()))
+}
+
+/// Writes a schedule as text, and describes it.
+pub(crate) fn write_text(schedule: &Schedule, output: &Path) -> Result<String> {
+    let mut file = BufWriter::new(outputs::AtomicFile::create(output)?);
+    ::goal::write_text(schedule, &mut file)?;
+    file.into_inner().map_err(std::io::IntoInnerError::into_error)?.commit()?;
+    Ok(format!("{}: {}\n", output.display(), schedule.extent()))
 }
 
 /// Describes the size of a schedule and its operations.

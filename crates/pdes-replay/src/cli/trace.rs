@@ -1,6 +1,7 @@
 //! The commands that create, convert and inspect traces.
 
 pub(crate) mod acquire;
+pub(crate) mod chakra;
 pub(crate) mod generate;
 mod launcher;
 mod shards;
@@ -24,6 +25,7 @@ use trace_tools::{FORMATS, Input, Suspicion, open_input};
 use super::arguments::{TraceCommand, TraceFormat};
 use super::{Misuse, files, goal, progress, what_if};
 use ::goal::is_schedule_file;
+use training::ExecutionTrace;
 
 /// Runs one of the trace commands.
 pub(crate) fn run(command: &TraceCommand) -> Result<()> {
@@ -34,7 +36,27 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
         files::check_output(trace, output)?;
     }
     let text = match command {
-        TraceCommand::Convert { trace, output, from, threads, flat, shards, speed }
+        TraceCommand::Convert {
+            trace,
+            output,
+            from: TraceFormat::Ti,
+            threads,
+            flat,
+            shards,
+            speed,
+            chakra,
+        } if ExecutionTrace::knows(trace) => {
+            if (*threads, *flat, *shards, *speed) != (1, false, 1, None) {
+                let hint = "--threads, --flat, --shards and --speed are for traces of MPI programs, not for Chakra execution traces";
+                return Err(Misuse(hint.to_owned()).into());
+            }
+            chakra.convert(trace, output)?
+        }
+        TraceCommand::Convert { chakra, .. } if !chakra.is_default() => {
+            let hint = "--algorithm and its options, --gpu-speed and --gpu-bandwidth are for Chakra execution traces (.et)";
+            return Err(Misuse(hint.to_owned()).into());
+        }
+        TraceCommand::Convert { trace, output, from, threads, flat, shards, speed, chakra: _ }
             if *from == TraceFormat::Goal || is_schedule_file(trace) =>
         {
             if (*threads, *flat, *shards, *speed) != (1, false, 1, None) {
@@ -43,7 +65,7 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
             }
             goal::convert(trace, output)?
         }
-        TraceCommand::Convert { trace, output, from: _, threads: _, flat, shards, speed }
+        TraceCommand::Convert { trace, output, from: _, threads: _, flat, shards, speed, chakra: _ }
             if output.extension().is_some_and(|end| end == "goal") =>
         {
             if *flat || *shards != 1 {
@@ -54,7 +76,7 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
             }
             write_schedule(trace, output, *speed)?
         }
-        TraceCommand::Convert { trace, output, from: _, threads, flat, shards, speed } => {
+        TraceCommand::Convert { trace, output, from: _, threads, flat, shards, speed, chakra: _ } => {
             let folding = if *flat { Folding::Never } else { Folding::WhereFaster };
             let provenance = speed.map(|speed| with_speed(trace, speed)).transpose()?;
             let options =
@@ -128,10 +150,7 @@ fn write_schedule(input: &Path, output: &Path, speed: Option<f64>) -> Result<Str
     for (name, calls) in &scheduled.left_out {
         tracing::warn!("{name}: {calls} call(s) are not in the schedule");
     }
-    let mut file = std::io::BufWriter::new(outputs::AtomicFile::create(output)?);
-    ::goal::write_text(&scheduled.schedule, &mut file)?;
-    file.into_inner().map_err(std::io::IntoInnerError::into_error)?.commit()?;
-    Ok(format!("{}: {}\n", output.display(), scheduled.schedule.extent()))
+    goal::write_text(&scheduled.schedule, output)
 }
 
 fn cut(input: &Path, output: &Path, what: Cut) -> Result<String> {

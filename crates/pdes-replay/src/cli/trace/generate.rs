@@ -1,5 +1,7 @@
 //! `trace generate`: archives of known programs.
 
+mod transformer;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -17,13 +19,14 @@ use trace_tools::generate::{
     TrafficParameters, TrafficPattern,
 };
 
+use self::transformer::TransformerArguments;
 use super::super::progress;
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArguments {
     #[command(subcommand)]
     program: Program,
-    /// Archive that is written.
+    /// Archive that is written; with the name FILE.goal its schedule.
     #[arg(short, long, value_name = "FILE", global = true)]
     output: Option<PathBuf>,
     /// Multiplies computations by random factors from 1 - JITTER to 1 + JITTER.
@@ -38,6 +41,9 @@ pub(crate) struct GenerateArguments {
     /// Number of data files, each for an equal part of the ranks.
     #[arg(long, global = true, value_name = "N", default_value_t = 1)]
     shards: u32,
+    /// Speed at which computations become the times of a schedule [flop/s].
+    #[arg(long, global = true, value_name = "SPEED", value_parser = super::super::arguments::parse_speed)]
+    speed: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -319,6 +325,8 @@ enum Program {
         #[arg(long, value_name = "N", default_value_t = MdtestParameters::default().repetitions)]
         repetitions: u64,
     },
+    /// Training of a transformer on GPUs: data, tensor, pipeline, context and expert parallelism, ZeRO.
+    Transformer(TransformerArguments),
 }
 
 /// Access to files, which several programs have in common.
@@ -352,6 +360,13 @@ pub(super) fn run(arguments: &GenerateArguments) -> Result<String> {
     let Some(output) = &arguments.output else {
         return Err(super::super::Misuse("name the archive to write with --output FILE".to_owned()).into());
     };
+    let is_schedule = output.extension().is_some_and(|end| end == "goal");
+    if arguments.speed.is_some() && !is_schedule {
+        let hint = "--speed is for schedules, with --output FILE.goal; of an archive give it to the replay";
+        return Err(super::super::Misuse(hint.to_owned()).into());
+    }
+    let folder = is_schedule.then(tempfile::tempdir).transpose()?;
+    let archive = &folder.as_ref().map_or(output.clone(), |folder| folder.path().join("program.pdt"));
     let generator = generator(&arguments.program, arguments.seed)?;
     let scope = match arguments.jitter_per {
         Scope::Rank => JitterScope::Rank,
@@ -360,7 +375,7 @@ pub(super) fn run(arguments: &GenerateArguments) -> Result<String> {
     let jitter = arguments.jitter.map(|spread| Jitter::new(arguments.seed, spread, scope)).transpose()?;
     let done = AtomicU64::new(0);
     let write = || -> Result<_> {
-        let mut writer = ArchiveWriter::create(output, generator.ranks(), arguments.shards)?;
+        let mut writer = ArchiveWriter::create(archive, generator.ranks(), arguments.shards)?;
         for rank in (0..generator.ranks()).map(Rank::new) {
             let mut program = generator.rank(rank);
             if let Some(jitter) = &jitter {
@@ -372,7 +387,13 @@ pub(super) fn run(arguments: &GenerateArguments) -> Result<String> {
         Ok(writer.finish()?)
     };
     let summary = progress::watch_count(&done, generator.ranks().into(), "ranks", write)?;
-    Ok(super::describe_archive(output, &summary))
+    let described = if is_schedule {
+        super::write_schedule(archive, output, arguments.speed)?
+    } else {
+        super::describe_archive(output, &summary)
+    };
+    let notes = generator.notes().into_iter().map(|note| note + "\n");
+    Ok(described + &notes.collect::<String>())
 }
 
 fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
@@ -460,5 +481,6 @@ fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
         Program::Mdtest { ranks, files, file, repetitions } => {
             Box::new(Mdtest::new(MdtestParameters { ranks, files, file, repetitions })?)
         }
+        Program::Transformer(arguments) => Box::new(arguments.generator()?),
     })
 }
