@@ -8,9 +8,6 @@ use crate::shared::shared;
 /// Row of a table, by the names of its columns.
 type Row = BTreeMap<String, String>;
 
-/// Programs whose times are SMPI's in all laps, and those of which only the results are compared: nonblocking collective operations run
-/// their algorithms here, and SMPI sends their messages at once.
-const PROGRAMS: [(&str, bool); 14] = [
 /// Programs, with whether their times are SMPI's in all laps. Others take other times by design: nonblocking collective operations run their
 /// algorithms here, and SMPI sends their messages at once; SMPI has algorithms of its own for operators that do not commute; and one-sided
 /// accesses take no time.

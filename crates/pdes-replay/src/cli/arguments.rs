@@ -448,7 +448,6 @@ fn parse_range(text: &str) -> Result<std::ops::Range<u32>, String> {
 
 /// Reads a speed or a bandwidth, with or without its unit.
 pub(super) fn parse_rate<Q: DeserializeOwned + Into<f64>>(text: &str) -> Result<f64, String> {
-pub(super) fn parse_speed(text: &str) -> Result<f64, String> {
     let value = text.parse().map_or_else(|_| toml::Value::from(text), |number: f64| number.into());
     match Q::deserialize(value).map(Into::into) {
         Ok(rate) if rate > 0.0 => Ok(rate),

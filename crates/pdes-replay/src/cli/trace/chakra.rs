@@ -4,10 +4,11 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use netmodel::quantity::{Bandwidth, Speed};
 use training::collective::{Algorithm, Nccl};
 use training::{ChakraSchedule, ExecutionTrace, Roofline, ScheduleOptions};
 
-use super::super::arguments::parse_speed;
+use super::super::arguments::parse_rate;
 use super::super::goal;
 
 /// How an execution trace becomes a schedule.
@@ -33,10 +34,10 @@ pub(crate) struct ChakraArguments {
     #[arg(long, value_name = "GBPS", default_value_t = 6.0)]
     network_bandwidth: f64,
     /// Speed of a GPU [flop/s]: computations with num_ops and tensor_size take the time of these, not the recorded one.
-    #[arg(long, value_name = "SPEED", value_parser = parse_speed, requires = "gpu_bandwidth")]
+    #[arg(long, value_name = "SPEED", value_parser = parse_rate::<Speed>, requires = "gpu_bandwidth")]
     gpu_speed: Option<f64>,
     /// Bandwidth of the memory of a GPU [B/s].
-    #[arg(long, value_name = "BANDWIDTH", value_parser = parse_speed, requires = "gpu_speed")]
+    #[arg(long, value_name = "BANDWIDTH", value_parser = parse_rate::<Bandwidth>, requires = "gpu_speed")]
     gpu_bandwidth: Option<f64>,
 }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
+use netmodel::quantity::Speed;
 use pdes_core::{Bytes, Rank};
 use trace_mmap::{ArchiveWriter, FileName};
 use trace_tools::generate::{
@@ -42,7 +43,7 @@ pub(crate) struct GenerateArguments {
     #[arg(long, global = true, value_name = "N", default_value_t = 1)]
     shards: u32,
     /// Speed at which computations become the times of a schedule [flop/s].
-    #[arg(long, global = true, value_name = "SPEED", value_parser = super::super::arguments::parse_speed)]
+    #[arg(long, global = true, value_name = "SPEED", value_parser = super::super::arguments::parse_rate::<Speed>)]
     speed: Option<f64>,
 }
 
