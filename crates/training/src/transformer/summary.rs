@@ -160,7 +160,8 @@ impl Transformer {
         let amounts = operations().map(|operation| self.bounded(*operation));
         let bound = operations().map(|operation| self.bounded(*operation) - operation.flops);
         let limited = amounts.clone().zip(bound).filter(|(_, bound)| *bound > 0.0).map(|(amount, _)| amount);
-        limited.sum::<f64>() / amounts.sum::<f64>()
+        // A sum of nothing is -0.
+        limited.fold(0.0, |sum, amount| sum + amount) / amounts.sum::<f64>()
     }
 
     /// Returns the memory of a rank of the first stage \[B\]. Activations are those of a GPT by Korthikanti et al., 2022: without

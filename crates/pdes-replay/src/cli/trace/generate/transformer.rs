@@ -89,7 +89,7 @@ pub(super) struct TransformerArguments {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Repeated {
-    /// Nothing.
+    /// Nothing is repeated.
     None,
     /// The core of the attention.
     Selective,
