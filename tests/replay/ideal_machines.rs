@@ -85,9 +85,10 @@ fn the_verdict_names_the_largest_part() {
 fn a_program_that_depends_on_times_is_not_divided() {
     let folder = Folder::new();
     // Rank 0 hears rank 2 first on the machine, and on an ideal one rank 1, which it then waits for again.
-    let trace = "0 init\n1 init\n2 init\n1 send 0 0 4000000\n2 send 0 0 4\n0 recv -555 0 4000000\n0 recv 1 0 4000000\n";
+    let trace = "0 init\n1 init\n2 init\n3 init\n3 send 1 0 4\n1 recv 3 0 4\n1 send 0 0 4\n2 compute 1e3\n2 send 0 0 4\n\
+        0 recv -555 0 4\n0 recv 1 0 4\n";
     let (trace, report) = (folder.write("trace.txt", trace), folder.path("run.json"));
-    let cluster = "platform.topology={ kind = 'cluster', hosts = 3, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
+    let cluster = "platform.topology={ kind = 'cluster', hosts = 4, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
     let run = |more: &str| {
         let mut run = command();
         run.arg(&trace)

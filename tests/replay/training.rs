@@ -56,8 +56,9 @@ fn execution_traces_are_converted_and_replayed() {
         assert_eq!(end, again, "{algorithm}");
         ends.push(end);
     }
-    // On a network without contention direct messages of an eighth are the fastest, and a ring has seven times their steps.
-    assert!(ends[..4].iter().all(|end| ends[3] <= *end && *end <= ends[0]), "{ends:?}");
+    // On a network without contention direct messages of an eighth are the fastest; halving has fewer steps than a ring.
+    let [ring, _, halving, direct, _] = ends[..] else { panic!("{ends:?}") };
+    assert!(ends.iter().all(|end| direct <= *end) && halving < ring, "{ends:?}");
     let lu = crate::reference::repository().join("configs/traces/lu.S.8");
     trace(&["convert", "--algorithm=tree", "--output"], &[&folder.path("x.pdt"), &lu])
         .code(MISUSE)

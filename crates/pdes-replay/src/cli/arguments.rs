@@ -476,8 +476,8 @@ mod tests {
                 for value in
                     argument.get_possible_values().iter().filter(|_| argument.get_action().takes_values())
                 {
-                    // Shells and classes have names that say all.
-                    let is_named = ["shell", "class"].contains(&argument.get_id().as_str());
+                    // Shells and classes have names that say all; the help of the policy describes each.
+                    let is_named = ["shell", "class", "policy"].contains(&argument.get_id().as_str());
                     assert!(
                         is_named || described(value.get_help()),
                         "{path} {} {}",

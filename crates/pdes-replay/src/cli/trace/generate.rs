@@ -43,7 +43,7 @@ pub(crate) struct GenerateArguments {
     #[arg(long, global = true, value_name = "N", default_value_t = 1)]
     shards: u32,
     /// Speed at which computations become the times of a schedule [flop/s].
-    #[arg(long, global = true, value_name = "SPEED", value_parser = super::super::arguments::parse_rate::<Speed>)]
+    #[arg(id = "schedule_speed", long = "speed", global = true, value_name = "SPEED", value_parser = super::super::arguments::parse_rate::<Speed>)]
     speed: Option<f64>,
 }
 
