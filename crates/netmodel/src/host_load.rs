@@ -26,7 +26,7 @@ pub struct HostLoad {
     pub host: HostId,
     /// Time during which any core computed \[ps\].
     pub busy: Vec<f64>,
-    /// Work done [flop].
+    /// Work done \[flop\].
     pub work: Vec<f64>,
 }
 

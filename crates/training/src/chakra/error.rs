@@ -35,7 +35,7 @@ pub enum ChakraError {
     Protobuf {
         /// The file.
         path: PathBuf,
-        /// Place of the message [B].
+        /// Place of the message \[B\].
         offset: usize,
         /// The reason.
         source: prost::DecodeError,
