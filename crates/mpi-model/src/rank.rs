@@ -228,11 +228,10 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             if turn.steps == 0 {
                 return Ok(Pause::OutOfSteps);
             }
-            let flow = match self.cursor.next() {
+            let next = match self.cursor.next() {
                 Some(action) => {
-                    turn.steps -= 1;
                     self.context.thread.action = self.cursor.position() - 1;
-                    self.begin(action, outbox)?
+                    Some(action)
                 }
                 None if self.cursor.iteration_boundary().is_some() => {
                     if self.stops_at_boundary() {
@@ -240,16 +239,18 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
                     }
                     continue;
                 }
-                None => match self.next_of_program()? {
-                    Some(action) => {
-                        turn.steps -= 1;
-                        self.begin(action, outbox)?
-                    }
-                    None => {
-                        self.begin_call(Some(AwaitedByCall::All), outbox)?;
-                        self.complete(Pending::AtEnd { next: 0 })?
-                    }
-                },
+                None => self.next_of_program()?,
+            };
+            // One call, so that the compiler inlines it.
+            let flow = match next {
+                Some(action) => {
+                    turn.steps -= 1;
+                    self.begin(action, outbox)?
+                }
+                None => {
+                    self.begin_call(Some(AwaitedByCall::All), outbox)?;
+                    self.complete(Pending::AtEnd { next: 0 })?
+                }
             };
             if let Control::Pause(pause) = flow {
                 return Ok(pause);
