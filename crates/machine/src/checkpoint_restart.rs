@@ -40,7 +40,7 @@ pub enum RestartError {
     /// A time is not above 0, or not finite.
     #[error("found {found} s as the {what}, expected a time above 0")]
     Time {
-        /// What the time is.
+        /// Meaning of the time.
         what: &'static str,
         /// The time \[s\].
         found: f64,

@@ -1,4 +1,4 @@
-//! What a machine does beside computing and communicating: the [`Energy`] that it takes, and the [`noise`] of its operating systems.
+//! Energy of the hosts and links of a machine ([`Energy`]), and [`noise`] of its operating systems.
 //!
 //! The core does not know this crate: it records the loads of hosts and links ([`RunSpec::host_loads`](replay::RunSpec::host_loads)),
 //! and a platform has the power of both ([`netmodel::Power`]), which a configuration may set ([`PowerByName`]);

@@ -28,7 +28,7 @@ pub enum PowerError {
         section: &'static str,
         /// The name.
         name: String,
-        /// What was looked for.
+        /// Kind of part that the name should be of.
         kind: &'static str,
     },
     /// A power is not 0 or more.

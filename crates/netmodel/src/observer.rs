@@ -54,7 +54,7 @@ pub trait NetworkObserver: Default + Debug + Send + Serialize + DeserializeOwned
     }
 
     /// The most demanding message of a fat pipe whose power [depends on its load](crate::Power) has brought `bytes` over it in an interval.
-    /// What the messages of such a link carry is not told.
+    /// The observer is not told of its other messages.
     fn peaked(&mut self, link: ObservedLink, time: Range<SimTime>, bytes: f64) {
         let _ = (link, time, bytes);
     }

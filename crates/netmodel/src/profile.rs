@@ -164,7 +164,7 @@ pub enum ProfileFileError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What was found and what was expected.
+        /// Error message, with what was found and expected.
         message: String,
     },
 }
@@ -230,7 +230,7 @@ pub enum ProfiledQuantity {
     Bandwidth,
     /// Latency of a link.
     Latency,
-    /// Whether a host or a link is on: 0 is off.
+    /// State of a host or a link: 0 is off, all else on.
     State,
 }
 

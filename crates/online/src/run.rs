@@ -10,7 +10,7 @@ use crate::exchange::Exchange;
 use crate::lock::Locks;
 use crate::memory::Memory;
 
-/// What a run needs while it lasts.
+/// Resources of a run that its ranks share.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) memory: Memory,

@@ -32,7 +32,7 @@ pub(crate) struct RankSource<'t> {
     operations: (u32, u32),
     /// Actions of the operation in progress that have not begun.
     actions: VecDeque<Action>,
-    /// What the rank is told when they have ended.
+    /// Answer that the rank gets when they have ended.
     awaited: Awaited,
     /// Communicators, by the numbers of the rank.
     communicators: FxHashMap<u32, CommIdx>,
@@ -55,7 +55,7 @@ pub(crate) struct RankSource<'t> {
     has_ended: bool,
 }
 
-/// What is to be told at the end of an operation.
+/// Answer that is due at the end of an operation.
 enum Awaited {
     Nothing,
     /// The message of a blocking receive.
@@ -72,7 +72,7 @@ enum Awaited {
         requests: Vec<u32>,
         is_test: bool,
     },
-    /// Whether a request is complete.
+    /// The state of a request: complete or not.
     Done(u32),
     /// The data of a collective operation.
     Table(u64),

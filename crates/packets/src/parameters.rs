@@ -33,7 +33,7 @@ pub struct PacketParameters {
     /// How much of a message may be on its way.
     #[schemars(extend("x-default" = "`loop` with `fifo`, `unlimited` with `credits`"))]
     pub in_flight: Option<InFlight>,
-    /// What a message does when queues grow.
+    /// Reaction of a message when queues grow.
     pub congestion: Congestion,
     /// With `dctcp`: a packet that finds more than this before an output is marked.
     #[schemars(extend("x-unit" = "B"))]
@@ -68,7 +68,7 @@ impl Default for PacketParameters {
     }
 }
 
-/// What a message does when queues grow.
+/// Reaction of a message when queues grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Congestion {

@@ -23,7 +23,7 @@ pub trait Policy {
     fn starts(&mut self, view: &View<'_>) -> Vec<Start>;
 }
 
-/// What a policy sees: jobs that wait and that run, and free nodes, after the submissions and ends of an instant.
+/// State of the machine that a policy sees: jobs that wait and that run, and free nodes, after the submissions and ends of an instant.
 #[derive(Debug)]
 pub struct View<'a> {
     /// The instant.
@@ -61,7 +61,7 @@ pub struct Start {
     pub nodes: NodeSet,
 }
 
-/// What a reservation of a policy consists of.
+/// Contents of a reservation of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reservations {
     /// Nodes: the lowest ones that are free for the whole estimate of the job.

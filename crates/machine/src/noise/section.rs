@@ -82,7 +82,7 @@ pub enum NoiseSectionError {
     Value {
         /// The key.
         key: &'static str,
-        /// What it should be.
+        /// Expected values.
         expected: &'static str,
     },
 }

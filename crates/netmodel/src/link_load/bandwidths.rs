@@ -1,4 +1,4 @@
-//! What a link carries while its bandwidth is not that of the platform.
+//! Loads of a link at times in which its bandwidth is not that of the platform.
 
 use serde::{Deserialize, Serialize};
 

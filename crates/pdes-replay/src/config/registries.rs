@@ -18,7 +18,7 @@ pub(super) fn read_model<'de, D: Deserializer<'de>>(input: D) -> Result<Option<&
         .ok_or_else(|| serde::de::Error::custom(format!("there is no model {name:?}")))
 }
 
-/// What the core does not know: a section of the configuration, and what it changes in a run.
+/// Extension that the core does not know: a section of the configuration, and its effect on the specification of a run.
 pub(super) struct Extension {
     pub(super) name: &'static str,
     section: ModelSection,

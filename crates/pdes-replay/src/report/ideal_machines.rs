@@ -41,7 +41,7 @@ pub struct IdealMachines {
 }
 
 /// Part of the run time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RunTimePart {
     /// Name.
     pub name: &'static str,

@@ -1,4 +1,4 @@
-//! What is known of a training run without a replay.
+//! Figures of a training run that are known without a replay.
 
 use trace_mmap::{CallOp, Collective, Item, Op, RequestName};
 use trace_tools::generate::Generator as _;

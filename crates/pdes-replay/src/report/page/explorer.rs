@@ -10,6 +10,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::super::saved::flat;
 use super::{FOOTER, Presentation, SavedReport, part};
+use crate::report::IdealMachines;
 
 /// Scripts of the page, in the order in which they need each other.
 const SCRIPTS: [&str; 13] = [
@@ -47,6 +48,8 @@ pub(super) fn write(shown: &Presentation, path: &Path) -> Result<(), WriteError>
         ("networks", to_raw_value(&networks).map_err(failed)?),
     ];
     if other.is_none() {
+        let parts = run.sections.ideal_machines.as_ref().map(IdealMachines::parts);
+        data.push(("runTimeParts", to_raw_value(&parts).map_err(failed)?));
         data.push(("verdict", to_raw_value(&run.verdict()).map_err(failed)?));
     }
     if let Some(timeline) = &shown.timeline {

@@ -12,22 +12,17 @@ function facts(parent, rows) {
 }
 
 // The run time as a stair: a step for each cost, from where those before it end.
-function runTimeParts(machines) {
-  const ends = [["computation", "mean_compute_ps"], ["imbalance", "max_compute_ps"], ["serialization", "no_communication_ps"], ["MPI library", "library_ps"], ["latency", "latency_ps"], ["bandwidth", "bandwidth_ps"], ["contention", "run_ps"]];
-  return ends.map(([name, key], at) => ({ name, from: at ? machines[ends[at - 1][1]] : 0, to: machines[key] }));
-}
-
 function showRunTimeParts(box) {
-  const machines = run.ideal_machines;
-  if (!machines) return;
-  const parts = runTimeParts(machines);
-  const step = ({ from, to }) => ({ value: Math.abs(to - from), itemStyle: { color: to < from ? data.colours.runs[0] : data.colours.series[0] } });
-  chart(box, "What the run time is made of", 40 + 26 * parts.length, (colours) => ({
-    ...stacked(colours, parts.map(({ name }) => name), [{ name: "before", values: parts.map(({ from, to }) => Math.min(from, to)), colour: "transparent" }, { name: "adds", values: parts.map(step) }], { format: picos, axis: null }),
+  if (!data.runTimeParts) return;
+  let end = 0;
+  const steps = data.runTimeParts.map(({ name, time_s }) => ({ name, added: time_s, from: end, to: (end += time_s) }));
+  const bar = ({ added }) => ({ value: Math.abs(added), itemStyle: { color: added < 0 ? data.colours.runs[0] : data.colours.series[0] } });
+  chart(box, "What the run time is made of", 40 + 26 * steps.length, (colours) => ({
+    ...stacked(colours, steps.map(({ name }) => name), [{ name: "before", values: steps.map(({ from, to }) => Math.min(from, to)), colour: "transparent" }, { name: "adds", values: steps.map(bar) }], { format: seconds, axis: null }),
     legend: { show: false },
     tooltip: tooltip(colours, ([point]) => {
-      const { name, from, to } = parts[point.dataIndex];
-      return `<b>${escaped(name)}</b> adds ${picos(to - from)}, ${percent(to - from, machines.run_ps)}, to ${picos(from)}`;
+      const { name, added, to } = steps[point.dataIndex];
+      return `<b>${escaped(name)}</b> adds ${seconds(added)}, ${percent(added, run.simulated_time_s)}, to ${seconds(to)}`;
     }, { trigger: "axis", axisPointer: { type: "shadow" } }),
   }));
 }
