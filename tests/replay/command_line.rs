@@ -1,6 +1,7 @@
 //! The command as a user types it: output, report, errors, exit status.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use assert_cmd::Command;
 use predicates::prelude::PredicateBooleanExt;
@@ -32,9 +33,10 @@ impl Folder {
     }
 }
 
+/// The program, which is killed if it takes minutes: a test that hangs would hold up all others.
 pub(crate) fn command() -> Command {
     let mut command = Command::cargo_bin("pdes-replay").unwrap();
-    command.env_remove("RUST_LOG");
+    command.env_remove("RUST_LOG").timeout(Duration::from_secs(300));
     command
 }
 

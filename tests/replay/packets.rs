@@ -79,7 +79,8 @@ fn load(trace: &Path, platform: &Path, settings: &[&str]) -> Simulation {
 }
 
 fn replay(trace: &Path, platform: &Path, settings: &[&str]) -> Outcome {
-    load(trace, platform, settings).replay(&Progress::new(1)).unwrap()
+    let simulation = load(trace, platform, settings);
+    simulation.replay(&Progress::new(simulation.spec().threads)).unwrap()
 }
 
 /// A ring whose messages meet no others takes as long as without contention, once the last packet has crossed the other links.

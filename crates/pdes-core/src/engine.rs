@@ -303,6 +303,7 @@ impl Engine {
     where
         P: Process<WorkRequest = Infallible>,
     {
+        progress.assert_workers(self.workers);
         let batch = self.batch;
         let mut rest = processes;
         let mut parts = Vec::with_capacity(self.workers);

@@ -59,6 +59,18 @@ impl Progress {
         self.workers.iter().chain([&self.other_members]).map(|published| &**published)
     }
 
+    /// Checks that each worker of an engine has its counters.
+    ///
+    /// # Panics
+    /// If there are more workers than counters.
+    pub(crate) fn assert_workers(&self, workers: usize) {
+        let counters = self.workers.len();
+        assert!(
+            counters >= workers,
+            "an engine with {workers} workers has the progress counters of {counters}"
+        );
+    }
+
     pub(crate) fn publish(&self, worker: usize, steps: u64, reached: SimTime) {
         self.workers[worker].steps.store(steps, Ordering::Relaxed);
         self.workers[worker].reached.fetch_max(reached.as_picos(), Ordering::Relaxed);

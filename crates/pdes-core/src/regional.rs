@@ -178,8 +178,8 @@ impl RegionalEngine {
     /// If a process pauses for a conditional event: regions of one epoch run in no common order.
     ///
     /// # Panics
-    /// If a process or a region panics, if the epoch is zero, and if `homes` has another length than the processes or an
-    /// entry that is no region.
+    /// If a process or a region panics, if the epoch is zero, if `progress` has fewer workers, and if `homes` has another length
+    /// than the processes or an entry that is no region.
     pub fn run<P, R>(
         &self,
         epoch: SimDuration,
@@ -286,6 +286,7 @@ impl RegionalEngine {
         progress: &Progress,
         gateway: Option<RegionGateway<'a, P::Token, R::Message>>,
     ) -> (MemberResult<P, R>, WorkerResult<'a, P::Token, R::Message>) {
+        progress.assert_workers(self.workers);
         assert!(epoch > SimDuration::ZERO, "an epoch lasts for a picosecond at least");
         let own = blocks.regions(me);
         assert_eq!(regions.len(), own.len(), "the regions of a member are those of its block");

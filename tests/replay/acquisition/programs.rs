@@ -116,10 +116,11 @@ impl Program {
     ) -> (Output, Run<'_>) {
         let run = self.run(name, processes);
         let mut acquire = self.acquisition(&run, &[], &[], arguments);
-        let child =
+        let mut child =
             acquire.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let shards = || std::fs::read_dir(run.shards()).map_or(0, Iterator::count);
         while shards() < processes as usize {
+            assert!(child.try_wait().unwrap().is_none(), "the command has ended");
             std::thread::sleep(Duration::from_millis(50));
         }
         std::thread::sleep(Duration::from_secs(2));

@@ -176,6 +176,7 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
 
     /// Runs epochs until no event is left, or the run is interrupted, or a worker panics, or another member has left.
     pub(super) fn run(mut self) -> WorkerResult<'g, P::Token, R::Message> {
+        let _guard = self.shared.barrier.abort_on_panic();
         let _end = (self.me == 0).then(|| self.shared.team.end_on_drop());
         while self.takes_part() && self.run_epoch().is_some() {}
         let Self { counts, stop, stopwatch, gateway, .. } = self;
@@ -306,7 +307,6 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
 
     /// Runs a task on all region groups, together with the other workers; returns the reduction over all members.
     fn run_phase(&mut self, task: Task) -> Option<Contribution> {
-        let _guard = self.shared.barrier.abort_on_panic();
         self.phase += 1;
         let count = self.shared.groups.len();
         // Work stealing: each worker begins with its own block of region groups, and then claims those of others.

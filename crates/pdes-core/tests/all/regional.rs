@@ -532,42 +532,38 @@ fn idle_epochs_cost_nothing() {
     assert_eq!((ends[1].0.as_picos(), ending.as_str()), (long + EPOCH, "Completed"));
 }
 
+/// A process that asks who comes first.
+struct Curious;
+impl Process for Curious {
+    type Token = SimTime;
+    type WorkRequest = Order;
+    type Error = &'static str;
+    fn deliver(&mut self, _: SimTime, _: &mut Outbox<SimTime, Order>) -> Result<Wake, Fault<&'static str>> {
+        Ok(Wake::No)
+    }
+    fn resume(&mut self, _: &mut Turn, _: &mut Outbox<SimTime, Order>) -> Result<Pause, Fault<&'static str>> {
+        Ok(Pause::Conditional(SimTime::ZERO))
+    }
+    fn clock(&self) -> SimTime {
+        SimTime::ZERO
+    }
+}
+
+/// A region without events.
+struct Void;
+impl Region<Curious> for Void {
+    type Message = ();
+    fn submit(&mut self, _: SubmittedWork<Order>) {}
+    fn next_event_time(&mut self) -> Option<SimTime> {
+        None
+    }
+    fn advance(&mut self, _: &mut Outbox<SimTime, Order>) -> Result<(), (LpId, Fault<&'static str>)> {
+        Ok(())
+    }
+}
+
 #[test]
 fn a_conditional_event_is_refused() {
-    struct Curious;
-    impl Process for Curious {
-        type Token = SimTime;
-        type WorkRequest = Order;
-        type Error = &'static str;
-        fn deliver(
-            &mut self,
-            _: SimTime,
-            _: &mut Outbox<SimTime, Order>,
-        ) -> Result<Wake, Fault<&'static str>> {
-            Ok(Wake::No)
-        }
-        fn resume(
-            &mut self,
-            _: &mut Turn,
-            _: &mut Outbox<SimTime, Order>,
-        ) -> Result<Pause, Fault<&'static str>> {
-            Ok(Pause::Conditional(SimTime::ZERO))
-        }
-        fn clock(&self) -> SimTime {
-            SimTime::ZERO
-        }
-    }
-    struct Void;
-    impl Region<Curious> for Void {
-        type Message = ();
-        fn submit(&mut self, _: SubmittedWork<Order>) {}
-        fn next_event_time(&mut self) -> Option<SimTime> {
-            None
-        }
-        fn advance(&mut self, _: &mut Outbox<SimTime, Order>) -> Result<(), (LpId, Fault<&'static str>)> {
-            Ok(())
-        }
-    }
     let epoch = SimDuration::from_picos(1);
     let done = RegionalEngine::new(2).run(epoch, vec![Curious], &[0], vec![Void, Void], &Progress::new(2));
     let unordered = UnorderedConditional { lp: LpId::new(0), at: SimTime::ZERO };
@@ -581,4 +577,11 @@ fn a_conditional_event_is_refused() {
         (done.unwrap().err(), cluster.first_failure(true))
     });
     assert!(parts.into_iter().all(|part| part.unwrap() == (Some(unordered), Ok(None))));
+}
+
+#[test]
+#[should_panic(expected = "an engine with 2 workers has the progress counters of 1")]
+fn each_worker_needs_its_counters() {
+    let epoch = SimDuration::from_picos(1);
+    let _ = RegionalEngine::new(2).run(epoch, vec![Curious], &[0], vec![Void, Void], &Progress::new(1));
 }
