@@ -4,6 +4,8 @@ use serde::Serialize;
 
 /// Change of the factor from which a slope is taken first.
 const FIRST_STEP: f64 = 0.01;
+/// Change of the factor above which none larger is tried.
+const LARGEST_STEP: f64 = 0.3;
 /// Smallest change of the factor.
 const LAST_STEP: f64 = 1e-6;
 /// Slopes to both sides that differ by less than this part are one slope.
@@ -35,23 +37,37 @@ pub(crate) struct Slopes {
 
 /// Takes slopes from differences, with steps that are halved until the slopes to both sides agree, or neither of them changes any more: then
 /// the run time has a breakpoint at 1. Steps end where rounding would hide their difference. `times` returns the run time for a factor
-/// \[ps\], `base` is that for 1, `rounding` the rounding of a run time \[ps\].
+/// \[ps\], or `None` if the parameter cannot have it, as so small a step is none; `base` is the time for 1, `rounding` the rounding of a run
+/// time \[ps\]. Returns `None` if the parameter can have no other value.
 pub(crate) fn slopes<E>(
     base: f64,
     rounding: f64,
-    mut times: impl FnMut(f64) -> Result<f64, E>,
-) -> Result<Slopes, E> {
+    mut times: impl FnMut(f64) -> Result<Option<f64>, E>,
+) -> Result<Option<Slopes>, E> {
     let mut step = FIRST_STEP;
     let mut before: Option<[f64; 2]> = None;
     loop {
-        let differences = [base - times(1.0 - step)?, times(1.0 + step)? - base];
+        let (Some(lower), Some(upper)) = (times(1.0 - step)?, times(1.0 + step)?) else {
+            match before {
+                Some([below, above]) => {
+                    let slope = |difference: f64| difference / (2.0 * step) / 1e12;
+                    return Ok(Some(Slopes { left: slope(below), right: slope(above), step: 2.0 * step }));
+                }
+                None if step > LARGEST_STEP => return Ok(None),
+                None => {
+                    step *= 2.0;
+                    continue;
+                }
+            }
+        };
+        let differences = [base - lower, upper - base];
         let [below, above] = differences;
         let larger = below.abs().max(above.abs());
         let agree = |one: f64, other: f64| (one - other).abs() <= AGREEMENT * larger + 2.0 * rounding;
         let slope = |difference: f64| difference / step / 1e12;
         if agree(below, above) {
             let slope = slope(0.5 * (below + above));
-            return Ok(Slopes { left: slope, right: slope, step });
+            return Ok(Some(Slopes { left: slope, right: slope, step }));
         }
         // Half the step, half the difference; where the run time is smooth, both sides come closer to each other, too.
         let is_steady = before.is_some_and(|before| {
@@ -59,7 +75,7 @@ pub(crate) fn slopes<E>(
             is_kink && agree(0.5 * before[0], below) && agree(0.5 * before[1], above)
         });
         if is_steady || AGREEMENT * larger < 2.0 * rounding || step < 2.0 * LAST_STEP {
-            return Ok(Slopes { left: slope(below), right: slope(above), step });
+            return Ok(Some(Slopes { left: slope(below), right: slope(above), step }));
         }
         before = Some(differences);
         step *= 0.5;
@@ -228,6 +244,49 @@ impl<E, F: FnMut(f64) -> Result<f64, E>> Search<F> {
     }
 }
 
+/// Least depth of a knee below the line through the ends of its curve, in the unit square.
+const LEAST_DEPTH: f64 = 0.02;
+/// Number of points to each side of 1 of a curve that is sampled.
+const SAMPLES: i32 = 4;
+
+/// Returns the run time at factors between the ends of a range around 1, with equal ratios to each side of 1. `times` is that of [`slopes`].
+pub(crate) fn sampled<E>(
+    [from, to]: [f64; 2],
+    mut times: impl FnMut(f64) -> Result<f64, E>,
+) -> Result<Vec<CurvePoint>, E> {
+    let factor = |number: i32| {
+        let end: f64 = if number < 0 { from } else { to };
+        match number.abs() {
+            SAMPLES => end,
+            part => end.powf(f64::from(part) / f64::from(SAMPLES)),
+        }
+    };
+    (-SAMPLES..=SAMPLES)
+        .map(factor)
+        .map(|factor| Ok(CurvePoint { factor, time_s: times(factor)? / 1e12 }))
+        .collect()
+}
+
+/// Returns the number of the point that is farthest below the line through the ends of a rising curve, both axes being scaled to the unit
+/// square (Satopaa et al., "Finding a Kneedle in a Haystack", 2011): less of the parameter saves little there, more costs much. Returns `None` if no
+/// point is below the line by a fiftieth of the square.
+pub(crate) fn knee(points: &[CurvePoint]) -> Option<usize> {
+    let (first, last) = (points.first()?, points.last()?);
+    let (width, height) = (last.factor - first.factor, last.time_s - first.time_s);
+    let below =
+        |point: &CurvePoint| (point.factor - first.factor) / width - (point.time_s - first.time_s) / height;
+    let depths =
+        points.iter().map(below).enumerate().filter(|(_, depth)| height > 0.0 && *depth > LEAST_DEPTH);
+    depths.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(number, _)| number)
+}
+
+/// Returns the largest factor with which a piecewise linear curve stays within a time \[s\]; `None` if it does so to its end.
+pub(crate) fn reaches(points: &[CurvePoint], time_s: f64) -> Option<f64> {
+    let pair = points.windows(2).find(|pair| pair[1].time_s > time_s && pair[1].factor > 1.0)?;
+    let part = (time_s - pair[0].time_s) / (pair[1].time_s - pair[0].time_s);
+    Some(pair[0].factor + part * (pair[1].factor - pair[0].factor))
+}
+
 /// Returns the slopes at 1 of a curve \[s\], and the factors between which they hold.
 pub(crate) fn at_one(points: &[CurvePoint]) -> Option<(Slopes, [f64; 2])> {
     let slope = |pair: &[CurvePoint]| (pair[1].time_s - pair[0].time_s) / (pair[1].factor - pair[0].factor);
@@ -271,7 +330,7 @@ mod tests {
         let times = longest(&[(10e12, 1e12), (8e12, 3e12)]);
         let found = piecewise([0.5, 2.0], 2.0, &times).unwrap().unwrap();
         let (exact, _) = at_one(&found).unwrap();
-        let differences = slopes(11e12, 2.0, times).unwrap();
+        let differences = slopes(11e12, 2.0, |factor| times(factor).map(Some)).unwrap().unwrap();
         for found in [exact, differences] {
             assert!((found.left - 1.0).abs() < 1e-6 && (found.right - 3.0).abs() < 1e-6, "{found:?}");
         }
@@ -286,7 +345,35 @@ mod tests {
         let jump = |factor: f64| Ok::<f64, Infallible>(if factor > 1.7 { 2e13 } else { 1e13 });
         assert_eq!(piecewise([0.25, 4.0], 2.0, jump), Ok(None));
         // Its slope at 1 is that of the tangent.
-        let found = slopes(1e13, 2.0, smooth).unwrap();
+        let found = slopes(1e13, 2.0, |factor| smooth(factor).map(Some)).unwrap().unwrap();
         assert!((found.left - 20.0).abs() < 1e-3 && found.left == found.right, "{found:?}");
+    }
+
+    /// Messages of 20 bytes change by a twentieth at least, those of one byte cannot change by a part.
+    #[test]
+    fn steps_grow_to_what_a_parameter_can_have() {
+        let whole = |bytes: f64| {
+            move |factor: f64| {
+                let real = (bytes * factor).round();
+                Ok::<_, Infallible>((real != bytes).then_some(1e12 * (1.0 + real / bytes)))
+            }
+        };
+        let found = slopes(2e12, 2.0, whole(20.0)).unwrap().unwrap();
+        assert_eq!(found.step, 0.04);
+        assert_eq!(slopes(2e12, 2.0, whole(1.0)), Ok(None));
+    }
+
+    #[test]
+    fn a_knee_is_where_a_curve_bends_most() {
+        let times = longest(&[(10e12, 0.0), (9e12, 2e12), (2e12, 6e12)]);
+        let found = piecewise([0.25, 4.0], 2.0, &times).unwrap().unwrap();
+        // The time rises from 10 to 26: by 2 from x 0.5, by 6 from x 1.75.
+        assert_eq!(knee(&found), Some(2), "{found:?}");
+        let limit = reaches(&found, 12.6).unwrap();
+        assert!((limit - (12.6 - 2.0) / 6.0).abs() < 1e-9, "{limit}");
+        assert_eq!(reaches(&found, 30.0), None);
+        assert_eq!(knee(&piecewise([0.25, 4.0], 2.0, longest(&[(1e12, 2e12)])).unwrap().unwrap()), None);
+        let points = sampled([0.25, 4.0], times).unwrap();
+        assert_eq!((points.len(), points[0].factor, points[4].factor, points[8].factor), (9, 0.25, 1.0, 4.0));
     }
 }

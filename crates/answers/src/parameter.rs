@@ -1,13 +1,16 @@
 //! Parameters of a machine that are multiplied, to learn what depends on them.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use mpi_model::Parameters;
 use netmodel::{LinkId, Platform};
 use pdes_core::SimDuration;
 use replay::{PlatformChange, Polling, RunSpec};
+use tempfile::TempPath;
 
 use crate::link_group::LinkGroup;
+use crate::messages::{MessageError, MessageGroup};
 
 /// A time of a machine that can be multiplied: a run time is a sum of such times, each so many times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,14 +23,34 @@ pub enum Parameter {
     TimePerFlop,
     /// The computations in a region of the program, or at a call site.
     Work(String),
+    /// The sizes of messages between two ranks, collective operations aside.
+    Messages(MessageGroup),
     /// The costs of calls in the MPI library.
     Library,
 }
 
+/// A run with a changed parameter.
+#[derive(Debug)]
+pub struct ScaledRun {
+    spec: RunSpec,
+    /// The factor that the parameter has: sizes of messages are whole bytes.
+    pub(crate) factor: f64,
+    /// Keeps the changed trace as long as the run.
+    _trace: Option<TempPath>,
+}
+
+impl Deref for ScaledRun {
+    type Target = RunSpec;
+
+    fn deref(&self) -> &RunSpec {
+        &self.spec
+    }
+}
+
 impl Parameter {
     /// Returns the parameters of a run on a platform: those of all links, and, where there are several, of each group of links; of hosts;
-    /// of the work in `regions` of the program; of the MPI library.
-    pub fn all(platform: &Platform, regions: Vec<String>) -> Vec<Self> {
+    /// of the work in `regions` of the program, and of its messages; of the MPI library.
+    pub fn all(platform: &Platform, regions: Vec<String>, messages: Vec<MessageGroup>) -> Vec<Self> {
         let mut groups = LinkGroup::groups(platform);
         if groups.len() == 1 {
             groups.clear();
@@ -35,7 +58,8 @@ impl Parameter {
         groups.insert(0, LinkGroup::all());
         let latencies = groups.iter().cloned().map(Self::Latency);
         let times_per_byte = groups.iter().cloned().map(Self::TimePerByte);
-        let of_program = regions.into_iter().map(Self::Work).chain([Self::Library]);
+        let messages = messages.into_iter().map(Self::Messages);
+        let of_program = regions.into_iter().map(Self::Work).chain(messages).chain([Self::Library]);
         latencies.chain(times_per_byte).chain([Self::TimePerFlop]).chain(of_program).collect()
     }
 
@@ -46,6 +70,7 @@ impl Parameter {
             Self::TimePerByte(_) => "time per byte",
             Self::TimePerFlop => "time per flop",
             Self::Work(_) => "work",
+            Self::Messages(_) => "messages",
             Self::Library => "costs of the library",
         }
     }
@@ -55,6 +80,7 @@ impl Parameter {
         match self {
             Self::Latency(links) | Self::TimePerByte(links) => Some(&links.name),
             Self::Work(region) => Some(region),
+            Self::Messages(messages) => messages.place(),
             Self::TimePerFlop | Self::Library => None,
         }
     }
@@ -64,7 +90,7 @@ impl Parameter {
         match self {
             Self::Latency(links) | Self::TimePerByte(links) => links.of(platform).count(),
             Self::TimePerFlop => platform.hosts().len(),
-            Self::Work(_) | Self::Library => 1,
+            Self::Work(_) | Self::Messages(_) | Self::Library => 1,
         }
     }
 
@@ -77,12 +103,25 @@ impl Parameter {
                 let speed = platform.hosts().first()?.speed;
                 platform.hosts().iter().all(|host| host.speed == speed).then_some(speed.recip())
             }
-            Self::Work(_) | Self::Library => None,
+            Self::Work(_) | Self::Messages(_) | Self::Library => None,
         }
     }
 
+    /// Returns whether the parameter is one of all links of the platform.
+    pub(crate) fn is_of_all_links(&self) -> bool {
+        matches!(self, Self::Latency(links) | Self::TimePerByte(links) if links.links.is_none())
+    }
+
+    /// Returns whether the parameter has whole values, so that not all factors are possible.
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(self, Self::Messages(_))
+    }
+
     /// Returns a run in which the parameter is multiplied by a factor above 0.
-    pub fn scaled(&self, spec: &RunSpec, factor: f64) -> RunSpec {
+    ///
+    /// # Errors
+    /// Returns an error if the sizes of messages cannot be changed.
+    pub fn scaled(&self, spec: &RunSpec, factor: f64) -> Result<ScaledRun, MessageError> {
         let mut spec = spec.clone();
         match self {
             Self::Latency(LinkGroup { links, .. }) => {
@@ -106,8 +145,13 @@ impl Parameter {
                 *spec.mpi.region_speeds.entry(region.clone()).or_insert(1.0) /= factor;
             }
             Self::Library => scale_library(&mut spec, factor),
+            Self::Messages(messages) => {
+                let (trace, factor) = messages.resized(&spec, factor)?;
+                spec.trace = trace.to_path_buf();
+                return Ok(ScaledRun { spec, factor, _trace: Some(trace) });
+            }
         }
-        spec
+        Ok(ScaledRun { spec, factor, _trace: None })
     }
 }
 

@@ -10,7 +10,8 @@ use replay::{Parallelism, RunError, RunSpec, run_all};
 use serde::Serialize;
 
 use crate::caveat::Caveat;
-use crate::curve::{CurvePoint, Slopes, at_one, piecewise, slopes};
+use crate::curve::{CurvePoint, Slopes, at_one, knee, piecewise, reaches, sampled, slopes};
+use crate::messages::{MessageError, MessageGroup};
 use crate::parameter::Parameter;
 use crate::replayed::{Base, Replayed, plain, replay};
 pub use costs::{Costs, CostsError};
@@ -59,9 +60,9 @@ pub struct Prices {
 /// Price of a parameter of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Price {
-    /// Name of the parameter: `latency`, `time per byte`, `time per flop`, `work`, or `costs of the library`.
+    /// Name of the parameter: `latency`, `time per byte`, `time per flop`, `work`, `messages`, or `costs of the library`.
     pub parameter: &'static str,
-    /// Links, or the region of the program, that have the parameter; null if it is of the whole machine.
+    /// Links, or the region or call site of the program, that have the parameter; null if it is of the whole machine or program.
     pub place: Option<String>,
     /// Number of links or hosts that have the parameter; 1 if it is of the program or of the library.
     pub count: usize,
@@ -77,13 +78,31 @@ pub struct Price {
     pub step: f64,
     /// Factors of the parameter between which they hold exactly; null if that is not known.
     pub holds: Option<[f64; 2]>,
-    /// Run time over factors of the parameter: the ends of the range, and all breakpoints between; null unless it is piecewise linear.
+    /// Run time over factors of the parameter. Where the method is exact, the ends of the range, and all breakpoints between; else a sample of it,
+    /// for all links, or null.
     pub curve: Option<Vec<CurvePoint>>,
+    /// Factors between which the curve has its knee, equal ones if it is exact: less of the parameter saves little, more costs much. Null if the
+    /// curve has none.
+    pub knee: Option<[f64; 2]>,
+    /// Largest factors with which the run takes little more time; null unless the curve is exact.
+    pub limits: Option<Vec<PriceLimit>>,
     /// Cost of one percent less of the parameter on all links or hosts; null if it is not known.
     pub cost: Option<f64>,
     /// Time saved for each unit of money \[s\]; null if the cost is not known.
     pub saved_s_per_cost: Option<f64>,
 }
+
+/// Largest factor of a parameter with which the run takes little more time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PriceLimit {
+    /// More time, as a part of the run time.
+    pub more_time: f64,
+    /// The factor; null if it is beyond the curve.
+    pub factor: Option<f64>,
+}
+
+/// Parts of the run time by which it may grow.
+const LIMITS: [f64; 3] = [0.01, 0.05, 0.1];
 
 /// Source of a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -113,6 +132,9 @@ pub enum PricesError {
         /// Cause.
         source: Box<RunError>,
     },
+    /// The messages of the program cannot be changed.
+    #[error(transparent)]
+    Messages(#[from] MessageError),
     /// A cost is of a parameter that the machine does not have.
     #[error(transparent)]
     Costs(#[from] CostsError),
@@ -124,7 +146,7 @@ impl Prices {
     /// replays that are done.
     ///
     /// Without contention, a parameter takes three replays and some five for each breakpoint of its curve; with contention two for each
-    /// halving of the step, mostly two in all.
+    /// halving of the step, mostly two in all, and those of all links eight more. Sizes of messages take two and more in any case.
     ///
     /// # Errors
     /// Returns an error if a replay fails, or a cost is of nothing that the machine has.
@@ -139,11 +161,23 @@ impl Prices {
         let spec = plain(spec);
         let platform = spec.platform().map_err(RunError::from)?;
         let found = Base::of(&RunSpec { region_times: true, ..spec.clone() })?;
-        let (base, parameters) = (found.replayed, Parameter::all(&platform, found.regions()));
+        let mut warnings = found.warnings.clone();
+        let messages = message_groups(&spec, found.sending_regions(), &mut warnings)?;
+        let (base, parameters) = (found.replayed, Parameter::all(&platform, found.regions(), messages));
         costs.map_or(Ok(()), |costs| costs.check(&parameters))?;
-        let mut prices = run_all(&parameters, at_once, &AtomicU64::new(0), |parameter| {
+        let found = run_all(&parameters, at_once, &AtomicU64::new(0), |parameter| {
             Priced { spec: &spec, base, parameter, done }.price(&platform, range)
         })?;
+        let mut prices = Vec::new();
+        for (parameter, price) in parameters.iter().zip(found) {
+            match price {
+                Some(price) => prices.push(price),
+                None => warnings.push(format!(
+                    "{} have no price: their sizes are so few bytes that no part of them can be left out",
+                    name(parameter.name(), parameter.place())
+                )),
+            }
+        }
         costs.into_iter().for_each(|costs| prices.iter_mut().for_each(|price| costs.apply(price)));
         // The sort is stable: equal prices keep the order of their parameters.
         prices
@@ -160,10 +194,34 @@ impl Prices {
             replays: 1 + done.load(Ordering::Relaxed),
             currency: costs.map(|costs| costs.currency.clone()),
             prices,
-            warnings: found.warnings,
+            warnings,
             caveat,
         })
     }
+}
+
+/// Returns all messages of the program, and those of each of some places, if there are several; adds a warning for those that cannot be changed.
+fn message_groups(
+    spec: &RunSpec,
+    places: Vec<String>,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<MessageGroup>, MessageError> {
+    // Programs that run have no trace to change.
+    if spec.code.is_some() {
+        return Ok(Vec::new());
+    }
+    let places = if places.len() > 1 { places } else { Vec::new() };
+    let mut groups = Vec::new();
+    for place in std::iter::once(None).chain(places.iter().map(|place| Some(place.as_str()))) {
+        match MessageGroup::new(spec, place) {
+            Ok(group) => groups.extend(group),
+            Err(error) if error.is_misuse() => {
+                warnings.push(format!("{} have no price: {error}", name("messages", place)));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(groups)
 }
 
 impl Price {
@@ -196,26 +254,48 @@ struct Priced<'a> {
 }
 
 impl Priced<'_> {
-    fn price(&self, platform: &Platform, range: [f64; 2]) -> Result<Price, PricesError> {
+    /// Returns the price; `None` if the parameter can have no other value.
+    fn price(&self, platform: &Platform, range: [f64; 2]) -> Result<Option<Price>, PricesError> {
         let parameter = self.parameter;
-        // Each action may be rounded by half a picosecond, and equal ones all in one direction.
-        let rounding = 1.0 + 0.5 * self.base.actions as f64;
+        // Each action may be rounded by half a picosecond, and equal ones all in one direction; a message by half a byte, too.
+        let slowest_ps = platform.links().iter().map(|link| 1e12 / link.bandwidth).fold(0.0, f64::max);
+        let unit = if parameter.is_whole() { 1.0 + slowest_ps } else { 1.0 };
+        let rounding = 1.0 + 0.5 * unit * self.base.actions as f64;
         let base = self.base.time_ps as f64;
-        let is_free = self.spec.model.parallelism == Parallelism::Uncontended;
+        let is_free = self.spec.model.parallelism == Parallelism::Uncontended && !parameter.is_whole();
         let curve = match is_free {
             true => piecewise(range, rounding, |factor| self.time(factor))?,
             false => None,
         };
         let (Slopes { left, right, step }, holds) = match curve.as_deref().and_then(at_one) {
             Some((slopes, holds)) => (slopes, Some(holds)),
-            None => (slopes(base, rounding, |factor| self.time(factor))?, None),
+            None => match slopes(base, rounding, |factor| self.whole_time(factor))? {
+                Some(slopes) => (slopes, None),
+                None => return Ok(None),
+            },
         };
+        let limits = curve.as_deref().map(|curve| {
+            let limit = |more_time: f64| PriceLimit {
+                more_time,
+                factor: reaches(curve, base * (1.0 + more_time) / 1e12),
+            };
+            LIMITS.map(limit).to_vec()
+        });
+        let curve = match curve {
+            None if parameter.is_of_all_links() => Some(sampled(range, |factor| self.time(factor))?),
+            curve => curve,
+        };
+        let knee = curve.as_deref().and_then(|curve| {
+            let number = knee(curve)?;
+            let ends = if holds.is_some() { [number; 2] } else { [number.saturating_sub(1), number + 1] };
+            Some(ends.map(|end| curve[end.min(curve.len() - 1)].factor))
+        });
         let method = match holds {
             Some(_) => Method::Exact,
             None if left == right => Method::Differences,
             None => Method::OneSided,
         };
-        Ok(Price {
+        Ok(Some(Price {
             parameter: parameter.name(),
             place: parameter.place().map(str::to_owned),
             count: parameter.count(platform),
@@ -226,9 +306,23 @@ impl Priced<'_> {
             step,
             holds,
             curve,
+            knee,
+            limits,
             cost: None,
             saved_s_per_cost: None,
-        })
+        }))
+    }
+
+    /// Returns the run time with a factor of the parameter \[ps\]; `None` if whole bytes allow only one that is far from it.
+    fn whole_time(&self, factor: f64) -> Result<Option<f64>, PricesError> {
+        let scaled = self.parameter.scaled(self.spec, factor)?;
+        let [wanted, possible] = [factor - 1.0, scaled.factor - 1.0];
+        if (possible - wanted).abs() > 0.5 * wanted.abs() {
+            return Ok(None);
+        }
+        let (base, time) = (self.base.time_ps as f64, self.replay(&scaled, factor)?);
+        // The difference of the factor that is possible stands for that of the factor that was asked for.
+        Ok(Some(base + (time - base) * (wanted / possible)))
     }
 
     /// Returns the run time with a factor of the parameter \[ps\].
@@ -236,6 +330,10 @@ impl Priced<'_> {
         if factor == 1.0 {
             return Ok(self.base.time_ps as f64);
         }
+        self.replay(&*self.parameter.scaled(self.spec, factor)?, factor)
+    }
+
+    fn replay(&self, spec: &RunSpec, factor: f64) -> Result<f64, PricesError> {
         // A display elsewhere reads this counter; it is read when all are done.
         self.done.fetch_add(1, Ordering::Relaxed);
         let changed = |source| PricesError::Changed {
@@ -243,7 +341,7 @@ impl Priced<'_> {
             factor,
             source: Box::new(source),
         };
-        let Replayed { time_ps, .. } = replay(&self.parameter.scaled(self.spec, factor)).map_err(changed)?;
+        let Replayed { time_ps, .. } = replay(spec).map_err(changed)?;
         Ok(time_ps as f64)
     }
 }

@@ -35,23 +35,39 @@ impl Base {
     /// Returns the regions of the program in which ranks compute longest, where there are several, if the run asked for their times. The part
     /// before the first region is `""`.
     pub(crate) fn regions(&self) -> Vec<String> {
+        let mut regions = self.regions_by_time(&[ActionKind::Compute]);
+        regions.retain(|(_, time)| *time > SimDuration::ZERO);
+        let has_several = regions.len() > 1;
+        regions.into_iter().filter(|_| has_several).take(MAX_REGIONS).map(|(name, _)| name).collect()
+    }
+
+    /// Returns the regions and call sites in which ranks send messages to one another, those first in which that takes longest, if the run
+    /// asked for their times.
+    pub(crate) fn sending_regions(&self) -> Vec<String> {
+        let kinds = [ActionKind::Send, ActionKind::Isend, ActionKind::SendRecv, ActionKind::Start];
+        let regions = self.regions_by_time(&kinds).into_iter().map(|(name, _)| name);
+        // No selector knows what precedes the first place.
+        regions.filter(|name| !name.is_empty()).take(MAX_REGIONS).collect()
+    }
+
+    /// Returns the regions with actions of some kinds, with the time of these, the longest first. The part before the first region is `""`.
+    fn regions_by_time(&self, kinds: &[ActionKind]) -> Vec<(String, SimDuration)> {
         let trace = self.simulation.trace();
-        let mut work: BTreeMap<String, SimDuration> = BTreeMap::new();
+        let mut times: BTreeMap<String, SimDuration> = BTreeMap::new();
         for (rank, statistics) in (0..).map(Rank::new).zip(&self.outcome.program().statistics) {
             for region in statistics.breakdown().into_iter().flat_map(mpi_model::Breakdown::regions) {
-                let computed = region.shares().filter(|(kind, _)| *kind == ActionKind::Compute);
-                for (_, share) in computed.filter(|(_, share)| share.time > SimDuration::ZERO) {
+                let shares = region.shares().filter(|(kind, share)| kinds.contains(kind) && share.count > 0);
+                for (_, share) in shares {
                     let location = region.site().map(|site| trace.rank(rank).location(site));
                     let name = location.map_or(String::new(), |name| region_name(name).to_owned());
-                    *work.entry(name).or_default() += share.time;
+                    *times.entry(name).or_default() += share.time;
                 }
             }
         }
-        let mut regions: Vec<(String, SimDuration)> = work.into_iter().collect();
+        let mut regions: Vec<(String, SimDuration)> = times.into_iter().collect();
         // The sort is stable: regions with equal times keep the order of their names.
         regions.sort_by_key(|(_, time)| Reverse(*time));
-        let has_several = regions.len() > 1;
-        regions.into_iter().filter(|_| has_several).take(MAX_REGIONS).map(|(name, _)| name).collect()
+        regions
     }
 }
 

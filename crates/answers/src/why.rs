@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::caveat::Caveat;
 use crate::replayed::{Base, Replayed, plain, replay};
 use crate::shapley::{Changes, Plan};
-pub use events::{FirstDifference, PathPart, Paths, Step};
+pub use events::{FirstDifference, PathLink, PathPart, Paths, Step};
 pub use factor::Factor;
 use machines::{Machines, Side};
 

@@ -152,6 +152,30 @@ impl Config {
         Ok(Self { table, file: Some((path.to_owned(), text)), ..Self::default() })
     }
 
+    /// Reads the configuration that a report carries; its paths are relative to the working directory of the run.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read, or carries no configuration.
+    pub fn from_report(path: &Path) -> Result<Self, ConfigError> {
+        #[derive(serde::Deserialize)]
+        struct Carrier {
+            configuration: Option<toml::Table>,
+        }
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        let error = |message: String| ConfigError::File { path: path.to_owned(), message };
+        let carrier: Carrier = serde_json::from_str(&text).map_err(|found| error(found.to_string()))?;
+        let table = carrier.configuration.ok_or_else(|| {
+            error(
+                "this report carries no configuration: write it anew (pdes-replay run CONFIG --report FILE)"
+                    .to_owned(),
+            )
+        })?;
+        let config = Self { table, ..Self::default() };
+        config.check_keys()?;
+        Ok(config)
+    }
+
     /// Applies an override `section.key=value`, or `section.key.part=value` of a key whose value is a table; a part of `platform.topology`
     /// changes the platform file, too, if that is in TOML. A value that is not TOML is a string.
     ///
@@ -311,11 +335,16 @@ impl Config {
         self.table.remove(section);
     }
 
-    /// Returns the text of all settings that can change the result.
-    pub(crate) fn relevant_text(&self) -> String {
+    /// Returns the sections that can change the result.
+    pub fn relevant(&self) -> toml::Table {
         let mut table = self.table.clone();
         IRRELEVANT_SECTIONS.iter().for_each(|section| drop(table.remove(*section)));
-        table.to_string()
+        table
+    }
+
+    /// Returns the text of all settings that can change the result.
+    pub(crate) fn relevant_text(&self) -> String {
+        self.relevant().to_string()
     }
 
     /// Returns the paths of the input files, on which the result depends.

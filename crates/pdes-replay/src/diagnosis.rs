@@ -156,6 +156,9 @@ pub enum DiagnosisError {
         "the trace has no measured times: name a platform with --platform, or describe one under [platform] topology"
     )]
     NoTimes,
+    /// A parameter cannot be changed.
+    #[error(transparent)]
+    Parameter(#[from] answers::MessageError),
     /// A temporary trace cannot be written.
     #[error("a temporary trace: {0}")]
     Write(String),

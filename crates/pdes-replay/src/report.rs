@@ -127,6 +127,8 @@ pub struct Report {
     pub outcomes: Outcomes,
     /// All parameters that can change the result beside the trace and the platform.
     pub parameters: Parameters,
+    /// Sections of the configuration that can change the result, with which the run can be repeated; null if there was no configuration.
+    pub configuration: Option<toml::Table>,
     /// Warnings that a user should know before trusting the result.
     pub warnings: Vec<String>,
 }
@@ -331,6 +333,7 @@ impl Report {
             model_statistics: outcome.model_statistics.clone(),
             outcomes: outcomes(outcome),
             parameters: Parameters::new(simulation),
+            configuration: None,
             warnings,
         }
     }

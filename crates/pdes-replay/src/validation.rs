@@ -124,6 +124,9 @@ pub enum ValidationError {
     /// The trace is damaged.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// A parameter cannot be changed.
+    #[error(transparent)]
+    Parameter(#[from] answers::MessageError),
     /// The trace with measured computations cannot be written.
     #[error("a temporary trace: {0}")]
     Write(#[from] WriteError),

@@ -29,7 +29,8 @@ const HEAD: u64 = 4096;
 /// Largest file that may be TOML \[B\].
 const MOST_TOML: u64 = 1 << 24;
 
-const TRACE: FileKind =
+/// A trace of a program.
+pub const TRACE: FileKind =
     FileKind { name: "a trace", advice: "replay it with: pdes-replay run FILE --platform PLATFORM" };
 /// A platform, in TOML or in SimGrid's XML.
 pub const PLATFORM: FileKind = FileKind {
@@ -71,11 +72,10 @@ const RULES: FileKind =
 /// A configuration.
 pub const CONFIGURATION: FileKind =
     FileKind { name: "a configuration", advice: "replay it with: pdes-replay run FILE" };
+/// The report of a run.
+pub const REPORT: FileKind = FileKind { name: "a report", advice: "show it with: pdes-replay report FILE" };
 const JSON_KINDS: [(&[&str], FileKind); 8] = [
-    (
-        &["format", "simulated_time_s", "parameters"],
-        FileKind { name: "a report", advice: "show it with: pdes-replay report FILE" },
-    ),
+    (&["format", "simulated_time_s", "parameters"], REPORT),
     (
         &["pop", "problems", "regions"],
         FileKind {

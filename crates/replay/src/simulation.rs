@@ -325,9 +325,9 @@ impl Simulation {
         self
     }
 
-    /// Passes the states of all ranks to a sink, in place of a timeline: those of a rank in their order.
-    pub fn with_event_sink(self, sink: Arc<dyn EventSink + Send>) -> Self {
-        Self { event_sink: Some((Excerpt::default(), sink)), ..self }
+    /// Passes an excerpt of the events of all ranks to a sink, in place of a timeline: the states of a rank in their order.
+    pub fn with_event_sink(self, excerpt: Excerpt, sink: Arc<dyn EventSink + Send>) -> Self {
+        Self { event_sink: Some((excerpt, sink)), ..self }
     }
 
     /// Returns the consumer of events in place of a timeline, if there is one, and what it is to get.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use answers::{Caveat, Costs, Method, Parameter, Price, Prices};
+use answers::{Caveat, Costs, MessageGroup, Method, Parameter, Price, Prices};
 use pdes_replay::RunSpec;
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
@@ -72,8 +72,12 @@ fn prices_are_those_of_differences() {
         config.set("mpi.send_overhead = '0:30ms:0'").unwrap();
         let spec = config.resolve().unwrap();
         let found = prices(&spec);
-        let parameters =
-            Parameter::all(&spec.platform().unwrap(), vec!["solve".to_owned(), "exchange".to_owned()]);
+        let messages = [None, Some("exchange")].map(|place| MessageGroup::new(&spec, place).ok().flatten());
+        let parameters = Parameter::all(
+            &spec.platform().unwrap(),
+            vec!["solve".to_owned(), "exchange".to_owned()],
+            messages.into_iter().flatten().collect(),
+        );
         for parameter in parameters {
             let name = match parameter.place() {
                 Some(place) => format!("{}, {place}", parameter.name()),
@@ -81,9 +85,10 @@ fn prices_are_those_of_differences() {
             };
             let Some(price) = found.prices.iter().find(|price| price.name() == name) else { continue };
             let case = format!("{name} of program {program} on {topology} ({model}): {price:?}");
-            let step = 1e-6;
-            let [above, below] =
-                [1.0 + step, 1.0 - step].map(|factor| time(&parameter.scaled(&spec, factor)) as f64 / 1e12);
+            // Sizes are whole bytes.
+            let step = if matches!(parameter, Parameter::Messages(_)) { 1e-4 } else { 1e-6 };
+            let [above, below] = [1.0 + step, 1.0 - step]
+                .map(|factor| time(&parameter.scaled(&spec, factor).unwrap()) as f64 / 1e12);
             let sides = [
                 (price.saved_s, found.simulated_time_s - below),
                 (price.lost_s, above - found.simulated_time_s),
@@ -94,7 +99,8 @@ fn prices_are_those_of_differences() {
                 assert!((slope - expected).abs() <= 1e-4 * slope.abs() + 2e-6, "{case}, expected {expected}");
             }
             checked += 1;
-            assert_eq!(price.method == Method::Exact, model == "contention-free", "{case}");
+            let is_exact = model == "contention-free" && !matches!(parameter, Parameter::Messages(_));
+            assert_eq!(price.method == Method::Exact, is_exact, "{case}");
         }
         if model == "contention-free" {
             // No chain of causes has anything else than these: the slopes to the left of all of them together are the run time.
@@ -107,6 +113,63 @@ fn prices_are_those_of_differences() {
         }
     }
     assert!(checked > 80, "{checked}");
+}
+
+/// 1 s of data in one region, 0.3 s at a call site, each with 20 ms of latency, and a message that is too short to lose a part.
+#[test]
+fn messages_have_prices_by_place() {
+    let trace = program(|rank| match rank {
+        0 => {
+            "location faces 0;send 1 0 1000000;location main.c 30;send 1 0 300000;location flag 0;send 1 0 1;"
+                .to_owned()
+        }
+        1 => "recv 0 0 1000000;recv 0 0 300000;recv 0 0 1;".to_owned(),
+        _ => String::new(),
+    });
+    for model in ["contention-free", "flow"] {
+        let folder = Folder::new();
+        let found = prices(&config(&folder, &trace, CLUSTER, model).resolve().unwrap());
+        for (name, saved_s) in
+            [("messages, faces", 0.01), ("messages, main.c:30", 0.003), ("messages", 0.013)]
+        {
+            let price = price(&found, name);
+            assert!((price.saved_s - saved_s).abs() < 1e-7 && price.saved_s == price.lost_s, "{price:?}");
+            assert_eq!((price.method, price.curve.is_some()), (Method::Differences, false));
+        }
+        assert!(found.prices.iter().all(|price| price.name() != "messages, flag"));
+        assert!(
+            found.warnings.iter().any(|warning| warning.contains("messages, flag have no price")),
+            "{found:?}"
+        );
+    }
+}
+
+/// Run time 3.2 s until x 1.18 of the time per byte, then 2.02 + x: with contention the same, as a sample.
+#[test]
+fn the_knee_of_a_curve_is_found() {
+    let trace = program(|rank| match rank {
+        0 => "compute 2000000;send 1 0 999984;".to_owned(),
+        1 => "compute 3200000;recv 0 0 999984;".to_owned(),
+        _ => String::new(),
+    });
+    for model in ["contention-free", "flow"] {
+        let folder = Folder::new();
+        let mut config = config(&folder, &trace, CLUSTER, model);
+        config.set("mpi.eager_below_bytes = 1000000000").unwrap();
+        let found = prices(&config.resolve().unwrap());
+        let price = price(&found, "time per byte, all links");
+        let [from, to] = price.knee.unwrap();
+        if model == "contention-free" {
+            assert!(from == to && (from - 1.18).abs() < 1e-9, "{price:?}");
+            let limits = price.limits.as_ref().unwrap();
+            // 3.2 x 1.01 = 2.02 + x.
+            assert!((limits[0].factor.unwrap() - 1.212).abs() < 1e-9, "{limits:?}");
+        } else {
+            assert!(from <= 1.18 && 1.18 <= to && price.limits.is_none(), "{price:?}");
+            assert_eq!(price.curve.as_ref().unwrap().len(), 9);
+        }
+        assert_eq!(found.prices.iter().find(|price| price.parameter == "work").map(|price| price.knee), None);
+    }
 }
 
 /// A pair of ranks has two chains of causes that are equally long.

@@ -191,10 +191,99 @@ fn the_first_event_that_differs_is_found() {
     let times = [event.one.as_ref().unwrap().end_ps, event.other.as_ref().unwrap().end_ps];
     assert_eq!((event.rank, times), (2, [1_400_000_000_000, 1_600_000_000_000]));
     assert_eq!(event.one.unwrap().site.as_deref(), Some("here:0"));
-    let steps = found.paths.unwrap().steps;
+    let paths = found.paths.unwrap();
+    let steps = &paths.steps;
     assert!(steps.iter().any(|step| step.rank == 2), "{steps:?}");
+    assert_eq!((steps[0].action, steps[0].site.as_deref()), (Some("compute"), Some("here:0")), "{steps:?}");
+    // All of the difference is in the one place.
+    let changes: Vec<(&str, i64)> = paths
+        .sites
+        .iter()
+        .map(|site| (site.name.as_str(), site.other_ps as i64 - site.one_ps as i64))
+        .collect();
+    assert_eq!(changes, [("here:0", found.difference_ps)]);
     let same = why([&first, &first]);
     assert_eq!((same.causes.len(), same.difference_ps, same.first_difference), (0, 0, None));
+}
+
+/// The end of a pipeline waits for rank 0, whose messages cross the links of the ranks one after the other.
+#[test]
+fn the_chain_of_causes_has_links() {
+    let folder = Folder::new();
+    let first = config(&folder, &pipeline(), TREE, "flow");
+    let second = changed(&first, &["platform.topology.bandwidth = '500kBps'"]);
+    let first = first.resolve().unwrap();
+    let found = why([&first, &second]);
+    let paths = found.paths.unwrap();
+    let platform = second.platform().unwrap();
+    let names: Vec<&str> = platform.links().iter().map(|link| link.name.as_str()).collect();
+    assert!(
+        !paths.links.is_empty() && paths.links.iter().all(|link| names.contains(&link.name.as_str())),
+        "{paths:?}"
+    );
+    // A step has a link where the rank is another one than before.
+    for pair in paths.steps.windows(2) {
+        assert!(pair[0].rank == pair[1].rank || pair[1].link.is_some(), "{pair:?}");
+    }
+    let of_steps = paths.steps.iter().filter(|step| step.link.is_some()).count() as u64;
+    assert_eq!(paths.links.iter().map(|link| link.other).sum::<u64>(), of_steps);
+    // Times by call site are those from the first difference to the ends.
+    let begin = found.first_difference.map(|first| first.one.unwrap().begin_ps).unwrap();
+    let sum = |time: fn(&answers::PathPart) -> u64| paths.sites.iter().map(time).sum::<u64>();
+    assert_eq!(sum(|site| site.one_ps), found.runs[0].simulated_time_ps - begin);
+    assert_eq!(sum(|site| site.other_ps), found.runs[1].simulated_time_ps - begin);
+}
+
+/// Two reports are the two runs that they are of; two traces, and two platforms, are runs with the rest of the first one.
+#[test]
+fn reports_traces_and_platforms_are_compared() {
+    let folder = Folder::new();
+    let base = config(&folder, &exchanges(), TREE, "contention-free");
+    let (run, json) = (folder.path("run.toml"), folder.path("why.json"));
+    let path = |name: &str| folder.path(name);
+    let compare = |arguments: &[&std::ffi::OsStr]| {
+        command().arg("why").args(arguments).arg("--json").arg(&json).assert().code(DONE);
+        let found: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+        let names = found["causes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|cause| cause["name"].as_str().unwrap().to_owned());
+        (names.collect::<Vec<_>>(), found["difference_ps"].as_i64().unwrap())
+    };
+    let setting = "network.latency_scale=3";
+    for (name, set) in [("one.json", None), ("two.json", Some(setting))] {
+        let mut replay = command();
+        replay
+            .arg("run")
+            .arg(&run)
+            .args(set.iter().flat_map(|set| ["--set", set]))
+            .arg("--report")
+            .arg(path(name));
+        replay.assert().code(DONE);
+    }
+    let difference = |second: &RunSpec| time(second) as i64 - time(&base.clone().resolve().unwrap()) as i64;
+    let expected = difference(&changed(&base, &[setting]));
+    assert_eq!(
+        compare(&[path("one.json").as_os_str(), path("two.json").as_os_str()]),
+        (vec!["latency".to_owned()], expected)
+    );
+    let other = folder.write("other.txt", &exchanges().replace("compute 1000000", "compute 1500000"));
+    let expected = difference(&changed(&base, &[&format!("trace.path = {other:?}")]));
+    assert_eq!(compare(&[run.as_os_str(), other.as_os_str()]), (vec!["program".to_owned()], expected));
+    let platform = folder.write("platform.toml", &format!("topology = {}\n", TREE.replace("1Mf", "2Mf")));
+    let expected = difference(&changed(&base, &[&format!("platform.file = {platform:?}")]));
+    assert_eq!(compare(&[run.as_os_str(), platform.as_os_str()]), (vec!["computation".to_owned()], expected));
+    // A report without its configuration is refused.
+    let old = std::fs::read_to_string(path("one.json")).unwrap().replace("\"configuration\"", "\"former\"");
+    let old = folder.write("old.json", &old);
+    command()
+        .arg("why")
+        .arg(&run)
+        .arg(old)
+        .assert()
+        .code(MISUSE)
+        .stderr(contains("carries no configuration"));
 }
 
 /// The answer of the command is the same for any number of threads and of replays at a time.

@@ -5,7 +5,7 @@ use std::fmt::{Result, Write};
 use figures::quantity::seconds;
 use serde_json::{Value, json};
 
-use super::Optimum;
+use super::{Optimum, Slack};
 use crate::answer::Answer;
 use crate::caveat::Caveat;
 
@@ -45,11 +45,13 @@ impl Answer for Optimum {
                 "change", "simulated time", "saves", "of run"
             )?;
             for change in &self.changes {
+                let cost = change.cost.zip(self.currency.as_ref());
+                let cost = cost.map_or(String::new(), |(cost, currency)| format!("  {cost:+.0} {currency}"));
                 let (time, saved) = (change.time_ps as f64 / 1e12, change.saved_ps as f64 / 1e12);
                 let share = format!("{:.2} %", 100.0 * saved / before);
                 writeln!(
                     text,
-                    "{:width$}  {:>16}  {:>14}  {share:>8}",
+                    "{:width$}  {:>16}  {:>14}  {share:>8}{cost}",
                     change.name,
                     format!("{time:.9} s"),
                     seconds(saved)
@@ -58,6 +60,15 @@ impl Answer for Optimum {
         }
         writeln!(text, "\n{}", self.verdict())?;
         self.settings.iter().try_for_each(|setting| writeln!(text, "  {setting}"))?;
+        if let Some(Slack { hosts, saved_share, saved_j }) = &self.slack {
+            let joules = saved_j.map_or(String::new(), |joules| format!(", {joules:.4} J"));
+            let share = 100.0 * saved_share;
+            writeln!(
+                text,
+                "  {} hosts compute slower: {share:.1} % of the dynamic energy of computations{joules}, if power goes with the cube of the frequency",
+                hosts.len()
+            )?;
+        }
         if let Some(hosts) = &self.hosts {
             writeln!(text, "  platform.hosts: {}", shortened(hosts))?;
         }
@@ -72,8 +83,8 @@ impl Optimum {
     /// Says how good the changes are.
     fn verdict(&self) -> &'static str {
         match (self.changes.is_empty(), self.is_local_optimum) {
-            (true, true) => "No algorithm and no exchange of two ranks saves time.",
-            (false, true) => "No other algorithm and no exchange of two ranks saves more. The changes are:",
+            (true, true) => "No single change of what is allowed saves time.",
+            (false, true) => "No single change of what is allowed saves more. The changes are:",
             (true, false) => "Nothing that was tried saves time; more replays may find something.",
             (false, false) => "More replays may save more. The changes so far are:",
         }

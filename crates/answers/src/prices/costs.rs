@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use netmodel::{Layout, Platform};
 use serde::Deserialize;
 
 use super::{Price, name};
+use crate::link_group::LinkGroup;
 use crate::parameter::Parameter;
 
 /// Costs of better links and hosts.
@@ -22,9 +24,25 @@ use crate::parameter::Parameter;
 pub struct Costs {
     /// Unit of money.
     pub currency: String,
+    /// Money to spend on cables, beside what is saved by taking some away.
+    #[serde(default)]
+    pub budget: f64,
     /// Costs of single parameters.
     #[serde(default)]
     cost: Vec<Cost>,
+    /// Costs of cables.
+    #[serde(default)]
+    cable: Vec<CableCost>,
+}
+
+/// Cost of a cable.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CableCost {
+    /// Cables that have the cost, as links in the table of prices.
+    place: String,
+    /// Cost of one cable of the bandwidth of the topology, with its ports.
+    each: f64,
 }
 
 /// Cost of one percent less of a parameter.
@@ -92,8 +110,43 @@ impl Costs {
                 let name = name(&cost.parameter, cost.place.as_deref());
                 Err(format(format!("{name}: each = {}, expected a number above 0", cost.each)))
             }
+            None => Ok(()),
+        }?;
+        let is_price = |price: f64| price.is_finite() && price >= 0.0;
+        match costs.cable.iter().find(|cable| !is_price(cable.each)) {
+            Some(cable) => Err(format(format!(
+                "cables {}: each = {}, expected a number of 0 or more",
+                cable.place, cable.each
+            ))),
+            None if !is_price(costs.budget) => {
+                Err(format(format!("budget = {}, expected a number of 0 or more", costs.budget)))
+            }
             None => Ok(costs),
         }
+    }
+
+    /// Returns the cost of all cables of a platform. A cable of several times the bandwidth of a cable counts as so many.
+    pub(crate) fn of_cables(&self, platform: &Platform, bandwidth: f64) -> Result<f64, CostsError> {
+        let groups = LinkGroup::groups(platform);
+        if let Some(cable) =
+            self.cable.iter().find(|cable| groups.iter().all(|group| group.name != cable.place))
+        {
+            let (found, known) = (cable.place.clone(), groups.into_iter().map(|group| group.name).collect());
+            return Err(CostsError::Unknown { found, known });
+        }
+        let directions =
+            if Layout::of(platform).is_some_and(|layout| layout.split_duplex) { 2.0 } else { 1.0 };
+        let number = |group: &LinkGroup| {
+            group.of(platform).map(|link| link.bandwidth / bandwidth / directions).sum::<f64>()
+        };
+        let of = |cable: &CableCost| {
+            groups
+                .iter()
+                .filter(|group| group.name == cable.place)
+                .map(|group| cable.each * number(group))
+                .sum::<f64>()
+        };
+        Ok(self.cable.iter().map(of).sum())
     }
 
     /// Checks that the machine has all parameters that have costs.

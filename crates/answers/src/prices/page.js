@@ -17,7 +17,7 @@ function showPrices() {
   }
   table(box, [
     { name: "parameter", value: (price) => price.name }, { name: "number", title: "of links or hosts", value: (price) => price.count, text: count },
-    { name: "saves", title: "with one percent less", value: (price) => price.saved_s, text: (time) => seconds(time) },
+    { name: "saves", title: "with one percent less", value: (price) => price.saved_s, text: (time, price) => (price.method === "one_sided" ? [time, price.lost_s].sort((one, other) => one - other).map((end) => seconds(end)).join(" to ") : seconds(time)) },
     { name: "of the run", value: (price) => price.saved_s / (found.simulated_time_s || 1), text: (part) => `${(100 * part).toFixed(4)} %` },
     ...(money ? [
       { name: `cost [${found.currency}]`, title: "of one percent less", value: (price) => price.cost, text: (cost) => (cost === null ? "-" : count(cost)) },
@@ -31,10 +31,13 @@ function showPrices() {
 function showCurves() {
   const curved = prices.filter(({ curve }) => curve && curve[0].time_s !== curve[curve.length - 1].time_s);
   if (!curved.length) return;
-  const box = section("curves", "Run time over a parameter", "Without contention these are lines between the points, exactly: at a point, another chain of causes becomes the longest.");
+  const box = section("curves", "Run time over a parameter");
+  const exact = "These are lines between the points, exactly: at a point, another chain of causes becomes the longest.";
+  const sample = "With contention the run time is no line between points: these are single runs.";
   const shown = element("div");
   const show = (price) => {
-    shown.replaceChildren();
+    const knee = price.knee && (price.knee[0] === price.knee[1] ? ` The knee is at x ${price.knee[0].toPrecision(4)}` : ` The knee is between x ${price.knee.map((factor) => factor.toPrecision(4)).join(" and x ")}`);
+    shown.replaceChildren(element("p", {}, `${price.method === "exact" ? exact : sample}${knee ? `${knee}: less of the parameter saves little, more costs much.` : ""}`));
     chart(shown, `Run time over ${price.name}`, 360, (colours) => ({
       grid: { left: 24, right: 24, top: 16, bottom: 34, containLabel: true },
       tooltip: tooltip(colours, ({ value }) => `x ${value[0].toPrecision(5)}: ${seconds(value[1], 6)}`, { trigger: "item" }),
@@ -43,7 +46,10 @@ function showCurves() {
       series: [{ type: "line", name: price.name, data: price.curve.map((point) => [point.factor, point.time_s]), symbolSize: 8 }],
     }));
     const pieces = price.curve.slice(1).map((to, index) => ({ from: price.curve[index], to, slope: (to.time_s - price.curve[index].time_s) / (to.factor - price.curve[index].factor) }));
-    table(shown, [
+    if (price.limits) table(shown, [
+      { name: "more time", value: (limit) => limit.more_time, text: (part) => `${(100 * part).toFixed(0)} %` }, { name: "up to a factor of", value: (limit) => limit.factor, text: (factor) => (factor === null ? "beyond the curve" : factor.toPrecision(5)) },
+    ], price.limits, { filters: false });
+    if (price.method === "exact") table(shown, [
       { name: "from", value: ({ from }) => from.factor, text: (factor) => `x ${factor.toPrecision(5)}` }, { name: "to", value: ({ to }) => to.factor, text: (factor) => `x ${factor.toPrecision(5)}` },
       { name: "one percent", value: ({ slope }) => slope / 100, text: (time) => seconds(time) },
     ], pieces, { filters: false });

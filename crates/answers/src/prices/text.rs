@@ -38,19 +38,19 @@ impl Answer for Prices {
         let cost = currency.map_or(String::new(), |currency| format!("  {:>14}", format!("per {currency}")));
         writeln!(
             text,
-            "{:width$}  {:>7}  {:>14}  {:>8}{cost}  note",
+            "{:width$}  {:>7}  {:>22}  {:>8}{cost}  note",
             "one percent less of", "number", "saves", "of run"
         )?;
         for price in &self.prices {
-            let share = 100.0 * price.saved_s / simulated_time_s;
+            let share = 100.0 * price.most_saved() / simulated_time_s;
             let share = if *simulated_time_s > 0.0 { format!("{share:.4} %") } else { "-".to_owned() };
             let saved = price.saved_s_per_cost.map_or("-".to_owned(), signed);
             let cost = currency.map_or(String::new(), |_| format!("  {saved:>14}"));
             let line = format!(
-                "{:width$}  {:>7}  {:>14}  {share:>8}{cost}  {}",
+                "{:width$}  {:>7}  {:>22}  {share:>8}{cost}  {}",
                 price.name(),
                 price.count,
-                signed(price.saved_s),
+                price.saved(),
                 price.note()
             );
             writeln!(text, "{}", line.trim_end())?;
@@ -60,8 +60,32 @@ impl Answer for Prices {
 }
 
 impl Price {
-    /// Returns how far the price holds.
+    /// Returns the time that one percent saves, of an interval the larger end \[s\].
+    fn most_saved(&self) -> f64 {
+        if self.method == Method::OneSided { self.saved_s.max(self.lost_s) } else { self.saved_s }
+    }
+
+    /// Returns the time that one percent saves: an interval where the run time is not smooth.
+    fn saved(&self) -> String {
+        match self.method {
+            Method::OneSided => {
+                let (least, most) = (self.saved_s.min(self.lost_s), self.saved_s.max(self.lost_s));
+                format!("{} .. {}", signed(least), signed(most))
+            }
+            Method::Exact | Method::Differences => signed(self.saved_s),
+        }
+    }
+
+    /// Returns how far the price holds, and where the curve has its knee.
     fn note(&self) -> String {
+        let knee = self.knee.map_or(String::new(), |[from, to]| match from == to {
+            true => format!("; knee at x {from:.4}"),
+            false => format!("; knee between x {from:.4} and x {to:.4}"),
+        });
+        self.validity() + &knee
+    }
+
+    fn validity(&self) -> String {
         match (self.method, self.holds) {
             (Method::Exact, _) if self.saved_s == 0.0 && self.lost_s == 0.0 && self.curve_is_flat() => {
                 "never matters in this range".to_owned()
@@ -72,11 +96,7 @@ impl Price {
             (Method::Exact, _) => format!("exact; one percent more costs {}", signed(self.lost_s)),
             (Method::Differences, _) => format!("from {:.4} % to both sides", 100.0 * self.step),
             (Method::OneSided, _) => {
-                let step = 100.0 * self.step;
-                format!(
-                    "not smooth: from {step:.4} % less; from as much more, one percent costs {}",
-                    signed(self.lost_s)
-                )
+                format!("not smooth: an interval, from {:.4} % to both sides", 100.0 * self.step)
             }
         }
     }

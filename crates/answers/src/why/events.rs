@@ -1,13 +1,16 @@
-//! The first event that differs between two runs, and their critical paths.
+//! The first event that differs between two runs, and the chains of causes from there to their ends.
+
+mod recorder;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use mpi_model::{ActionKind, CriticalPath, Event, EventSink, PathParts, Segment};
-use pdes_core::{Progress, Rank, SimTime};
+use mpi_model::{CriticalPath, Excerpt, PathParts};
+use pdes_core::{Progress, SimTime};
 use replay::{RunError, RunSpec, Simulation};
 use serde::Serialize;
-use trace_mmap::LocationId;
+
+use recorder::{RecordedRun, Recorder, States};
 
 /// Largest number of actions of runs whose events are compared: each is kept in memory.
 const MAX_ACTIONS: u64 = 2_000_000;
@@ -45,6 +48,10 @@ pub struct Paths {
     pub parts: Vec<PathPart>,
     /// Times by kind of action.
     pub calls: Vec<PathPart>,
+    /// Times by call site or region from the first difference to the end; from a sample, as the steps.
+    pub sites: Vec<PathPart>,
+    /// Links by which the chains pass from rank to rank.
+    pub links: Vec<PathLink>,
     /// The path of the second run from the first difference to the end: at most 129 steps, shorter stays on ranks left out.
     pub steps: Vec<Step>,
 }
@@ -52,16 +59,27 @@ pub struct Paths {
 /// A part of the time on two critical paths.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PathPart {
-    /// Name of the part.
-    pub name: &'static str,
+    /// Name of the part; empty before the first call site.
+    pub name: String,
     /// Time on the path of the first run \[ps\].
     pub one_ps: u64,
     /// Time on the path of the second run \[ps\].
     pub other_ps: u64,
 }
 
-/// A step of a critical path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// A link by which critical paths pass from rank to rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PathLink {
+    /// Name of the link.
+    pub name: String,
+    /// Number of steps of the first run over it.
+    pub one: u64,
+    /// Number of steps of the second run over it.
+    pub other: u64,
+}
+
+/// A step of a critical path: a stay on one rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// The rank.
     pub rank: u32,
@@ -69,6 +87,13 @@ pub struct Step {
     pub from_ps: u64,
     /// End \[ps\].
     pub to_ps: u64,
+    /// Action in which the rank is longest; null if none is known.
+    pub action: Option<&'static str>,
+    /// Call site or region of this action; null before the first one.
+    pub site: Option<String>,
+    /// The link with the least bandwidth, the first of equal ones, on the route of the message by which the path comes to the rank; null where it
+    /// comes by none that was seen.
+    pub link: Option<String>,
 }
 
 /// The comparison of the events of two runs.
@@ -98,63 +123,18 @@ pub(super) fn compare(specs: &[RunSpec; 2]) -> Result<ComparedEvents, RunError> 
             )));
         }
         let recorder = Arc::new(Recorder::default());
-        let simulation = simulation.with_event_sink(recorder.clone());
+        let simulation =
+            simulation.with_event_sink(Excerpt { operations: true, ..Excerpt::default() }, recorder.clone());
         let outcome = simulation.replay(&Progress::new(spec.threads))?;
-        runs.push((recorder.states(&simulation), outcome.into_program().findings.critical_path));
+        let path = outcome.into_program().findings.critical_path;
+        runs.push((RecordedRun::new(&recorder, simulation), path));
     }
-    let [(states, path), (other_states, other_path)] = &runs[..] else { unreachable!("two runs") };
-    let first = first_difference(states, other_states);
+    let [(one, path), (other, other_path)] = &runs[..] else { unreachable!("two runs") };
+    let first = first_difference(&one.states, &other.states);
     let from = first.as_ref().map_or(SimTime::ZERO, FirstDifference::begin);
-    let paths = path.as_ref().zip(other_path.as_ref()).map(|(one, other)| Paths::of(one, other, from));
+    let paths = path.as_ref().zip(other_path.as_ref());
+    let paths = paths.map(|(path, other_path)| Paths::of([(one, path), (other, other_path)], from));
     Ok(ComparedEvents { first, paths, why_not: None })
-}
-
-/// The states of each rank, in their order.
-type States = BTreeMap<Rank, Vec<SeenEvent>>;
-
-/// A state of a rank as it is recorded.
-#[derive(Clone, Copy, Debug)]
-struct State {
-    kind: ActionKind,
-    site: Option<LocationId>,
-    begin: SimTime,
-    end: SimTime,
-}
-
-/// Records the states of all ranks.
-#[derive(Debug, Default)]
-struct Recorder {
-    states: Mutex<BTreeMap<Rank, Vec<State>>>,
-}
-
-impl EventSink for Recorder {
-    fn record(&self, events: &[Event]) {
-        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        for event in events {
-            let Event::State { rank, kind, site, begin, end } = *event else { continue };
-            states.entry(rank).or_default().push(State { kind, site, begin, end });
-        }
-    }
-
-    fn begin_anew(&self) {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-}
-
-impl Recorder {
-    fn states(&self, simulation: &Simulation) -> States {
-        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        let seen = |rank: Rank, &State { kind, site, begin, end }: &State| SeenEvent {
-            action: kind.name(),
-            site: site.map(|site| simulation.trace().rank(rank).location(site).to_owned()),
-            begin_ps: begin.as_picos(),
-            end_ps: end.as_picos(),
-        };
-        let of_rank = |(rank, states): (&Rank, &Vec<State>)| {
-            (*rank, states.iter().map(|state| seen(*rank, state)).collect())
-        };
-        states.iter().map(of_rank).collect()
-    }
 }
 
 fn first_difference(one: &States, other: &States) -> Option<FirstDifference> {
@@ -183,7 +163,9 @@ impl FirstDifference {
 }
 
 impl Paths {
-    fn of(one: &CriticalPath, other: &CriticalPath, from: SimTime) -> Self {
+    fn of(runs: [(&RecordedRun, &CriticalPath); 2], from: SimTime) -> Self {
+        let [(_, one), (_, other)] = runs;
+        let [chain, steps] = runs.map(|(run, path)| run.chain(path, from));
         let parts = |path: &CriticalPath| {
             let PathParts { compute, sleep, library, latency, bandwidth, waiting } = path.parts();
             [
@@ -195,26 +177,37 @@ impl Paths {
                 ("contention", waiting),
             ]
         };
-        let part = |(name, one_ps, other_ps)| PathPart { name, one_ps, other_ps };
+        let part =
+            |(name, one_ps, other_ps): (&str, u64, u64)| PathPart { name: name.to_owned(), one_ps, other_ps };
         let pairs = parts(one).into_iter().zip(parts(other));
-        let pairs = pairs.map(|((name, one), (_, other))| (name, one.as_picos(), other.as_picos()));
-        let mut calls: BTreeMap<&'static str, (u64, u64)> = BTreeMap::new();
-        one.calls().for_each(|(kind, time)| calls.entry(kind.name()).or_default().0 = time.as_picos());
-        other.calls().for_each(|(kind, time)| calls.entry(kind.name()).or_default().1 = time.as_picos());
-        let calls = calls.into_iter().map(|(name, (one, other))| (name, one, other));
-        let step = |segment: Segment| Step {
-            rank: segment.rank.get(),
-            from_ps: segment.from.as_picos(),
-            to_ps: segment.to.as_picos(),
+        let pairs = pairs.map(|((name, one), (_, other))| part((name, one.as_picos(), other.as_picos())));
+        let calls = |path: &CriticalPath| {
+            path.calls().map(|(kind, time)| (kind.name().to_owned(), time.as_picos())).collect::<Vec<_>>()
         };
-        let is_any = |part: &PathPart| part.one_ps + part.other_ps > 0;
-        let mut calls: Vec<PathPart> = calls.map(part).filter(is_any).collect();
-        // The sort is stable: equal changes keep the order of their names.
-        calls.sort_by_key(|call| std::cmp::Reverse(call.other_ps.abs_diff(call.one_ps)));
+        let sites = |chain: &recorder::Chain| chain.sites.clone().into_iter().collect();
+        let links = |chain: &recorder::Chain| chain.links.clone().into_iter().collect();
+        let named = |(name, [one_ps, other_ps]): (String, [u64; 2])| PathPart { name, one_ps, other_ps };
         Self {
-            parts: pairs.map(part).filter(is_any).collect(),
-            calls,
-            steps: other.segments().into_iter().filter(|segment| segment.to > from).map(step).collect(),
+            parts: pairs.filter(|part| part.one_ps + part.other_ps > 0).collect(),
+            calls: paired([calls(one), calls(other)]).map(named).collect(),
+            sites: paired([sites(&chain), sites(&steps)]).map(named).collect(),
+            links: paired([links(&chain), links(&steps)])
+                .map(|(name, [one, other])| PathLink { name, one, other })
+                .collect(),
+            steps: steps.steps,
         }
     }
+}
+
+/// Returns the amounts of two runs by name, those that differ most first; those that are zero in both are left out.
+fn paired(amounts: [Vec<(String, u64)>; 2]) -> impl Iterator<Item = (String, [u64; 2])> {
+    let mut by_name: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+    for (side, amounts) in amounts.into_iter().enumerate() {
+        amounts.into_iter().for_each(|(name, amount)| by_name.entry(name).or_default()[side] += amount);
+    }
+    let mut pairs: Vec<(String, [u64; 2])> =
+        by_name.into_iter().filter(|(_, pair)| *pair != [0, 0]).collect();
+    // The sort is stable: equal differences keep the order of their names.
+    pairs.sort_by_key(|(_, [one, other])| std::cmp::Reverse(one.abs_diff(*other)));
+    pairs.into_iter()
 }

@@ -59,18 +59,28 @@ function showPaths() {
   if (found.not_compared) box.append(element("p", { class: "note" }, `${found.not_compared}.`));
   if (first) box.append(element("p", {}, `${first[0].toUpperCase()}${first.slice(1)}.`));
   if (!found.paths) return;
-  const { parts, calls, steps } = found.paths;
+  const { parts, calls, sites, links, steps } = found.paths;
+  const named = (name) => name || "(no call site)";
   const columns = (name) => [
-    { name, value: (part) => part.name }, { name: "first run", value: (part) => part.one_ps, text: (time) => picos(time) }, { name: "second run", value: (part) => part.other_ps, text: (time) => picos(time) },
+    { name, value: (part) => named(part.name) }, { name: "first run", value: (part) => part.one_ps, text: (time) => picos(time) }, { name: "second run", value: (part) => part.other_ps, text: (time) => picos(time) },
     { name: "change", value: (part) => part.other_ps - part.one_ps, text: signedPicos },
   ];
   const bars = ["first run", "second run"];
   chart(box, "Critical paths", 150, (colours) => stacked(colours, bars, parts.map((part, index) => ({ name: part.name, colour: data.colours.series[index % data.colours.series.length], values: [part.one_ps, part.other_ps] })), { format: picos, axis: "time on the path" }));
   table(box, columns("part"), parts, { all: true, filters: false });
   table(box, columns("call"), calls, { filters: false });
-  box.append(element("h3", {}, "The path of the second run"));
+  box.append(element("h3", {}, "From there to the end, by call site"));
+  table(box, columns("call site"), sites, { filters: false });
+  if (links.length) {
+    box.append(element("h3", {}, "Links by which the chains pass from rank to rank"));
+    table(box, [
+      { name: "link", value: (link) => link.name }, { name: "first run", title: "steps of its chain over the link", value: (link) => link.one, text: count }, { name: "second run", title: "steps of its chain over the link", value: (link) => link.other, text: count },
+    ], links, { filters: false });
+  }
+  box.append(element("h3", {}, "Chain of causes of the second run"), element("p", { class: "note" }, "A sample: shorter stays on ranks are left out. A link is the narrowest one on the route of the message by which the chain comes to the rank."));
   table(box, [
     { name: "from", value: (step) => step.from_ps, text: (time) => picos(time, 6) }, { name: "to", value: (step) => step.to_ps, text: (time) => picos(time, 6) }, { name: "rank", value: (step) => step.rank },
+    { name: "call", value: (step) => step.action ?? "-" }, { name: "call site", value: (step) => step.site ?? "-" }, { name: "by link", value: (step) => step.link ?? "-" },
   ], steps, { filters: false });
 }
 

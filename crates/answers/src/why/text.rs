@@ -5,13 +5,15 @@ use std::fmt::{Result, Write};
 use serde_json::{Value, json};
 
 use super::events::SeenEvent;
-use super::{Cause, ComparedRun, FirstDifference, Why};
+use super::{Cause, ComparedRun, FirstDifference, PathLink, PathPart, Paths, Step, Why};
 use crate::answer::Answer;
 use crate::caveat::Caveat;
 use crate::prices::signed;
 
-/// Largest number of calls that are listed.
-const MAX_CALLS: usize = 8;
+/// Largest number of calls, of call sites and of links that are listed.
+const MAX_LISTED: usize = 8;
+/// Largest number of steps of a chain of causes that are listed.
+const MAX_STEPS: usize = 16;
 
 impl Answer for Why {
     const SCRIPT: &'static str = include_str!("page.js");
@@ -72,12 +74,7 @@ impl Answer for Why {
             writeln!(text, "\n{}", first.describe())?;
         }
         if let Some(paths) = &self.paths {
-            writeln!(text, "\n{:<16}  {:>15}  {:>15}  {:>15}", "critical path", "first", "second", "change")?;
-            for part in paths.parts.iter().chain(paths.calls.iter().take(MAX_CALLS)) {
-                let [one, other] = [part.one_ps, part.other_ps].map(|time| signed(time as f64 / 1e12));
-                let change = difference(part.other_ps as i64 - part.one_ps as i64);
-                writeln!(text, "{:<16}  {one:>15}  {other:>15}  {change:>15}", part.name)?;
-            }
+            paths.write_text(text)?;
         }
         if let Some(why) = &self.not_compared {
             writeln!(text, "\n{why}")?;
@@ -94,6 +91,55 @@ impl Why {
             all => format!("{:.1} %", 100.0 * cause.time_ps as f64 / all as f64),
         }
     }
+}
+
+impl Paths {
+    fn write_text(&self, text: &mut String) -> Result {
+        let calls = self.calls.iter().take(MAX_LISTED);
+        write_parts(text, "critical path", self.parts.iter().chain(calls))?;
+        write_parts(text, "from there to the end, at", self.sites.iter().take(MAX_LISTED))?;
+        if !self.links.is_empty() {
+            let names = self.links.iter().take(MAX_LISTED).map(|link| link.name.chars().count());
+            let width = names.max().unwrap_or_default().max("steps over the link".len());
+            writeln!(text, "\n{:width$}  {:>15}  {:>15}", "steps over the link", "first", "second")?;
+            for PathLink { name, one, other } in self.links.iter().take(MAX_LISTED) {
+                writeln!(text, "{name:width$}  {one:>15}  {other:>15}")?;
+            }
+        }
+        if self.steps.is_empty() {
+            return Ok(());
+        }
+        writeln!(text, "\nchain of causes of the second run, as a sample: until, rank, call, by link")?;
+        for Step { rank, to_ps, action, site, link, .. } in self.steps.iter().take(MAX_STEPS) {
+            let site = site.as_ref().map_or(String::new(), |site| format!(" at {site}"));
+            let link = link.as_ref().map_or(String::new(), |link| format!(", by {link}"));
+            let action = action.unwrap_or("-");
+            writeln!(
+                text,
+                "{:>18}  rank {rank:<6}  {action}{site}{link}",
+                format!("{:.9} s", *to_ps as f64 / 1e12)
+            )?;
+        }
+        match self.steps.len().saturating_sub(MAX_STEPS) {
+            0 => Ok(()),
+            more => writeln!(text, "{more} more steps are in JSON and on the page"),
+        }
+    }
+}
+
+fn write_parts<'a>(text: &mut String, title: &str, parts: impl Iterator<Item = &'a PathPart>) -> Result {
+    let parts: Vec<&PathPart> = parts.collect();
+    let name =
+        |part: &PathPart| if part.name.is_empty() { "(no call site)".to_owned() } else { part.name.clone() };
+    let names = parts.iter().map(|part| name(part).chars().count());
+    let width = names.max().unwrap_or_default().max(title.len());
+    writeln!(text, "\n{title:width$}  {:>15}  {:>15}  {:>15}", "first", "second", "change")?;
+    for part in parts {
+        let [one, other] = [part.one_ps, part.other_ps].map(|time| signed(time as f64 / 1e12));
+        let change = difference(part.other_ps as i64 - part.one_ps as i64);
+        writeln!(text, "{:width$}  {one:>15}  {other:>15}  {change:>15}", name(part))?;
+    }
+    Ok(())
 }
 
 impl ComparedRun {

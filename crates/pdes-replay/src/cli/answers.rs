@@ -1,23 +1,24 @@
 //! The common part of the commands that answer questions: a run, files for the answer, and the known error of the model.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use answers::{Answer, Caveat};
+use answers::{Answer, Caveat, Costs, CostsError};
 use anyhow::{Context, Result};
 use clap::Args;
 use outputs::{FileRoles, is_stdout};
 use pdes_core::Cluster;
 use pdes_replay::{Config, available_threads};
+use replay::file_kind::{PLATFORM, REPORT, recognize};
 
 use super::arguments::{ReplayFlags, with_input};
 use super::processes::agree;
-use super::{Misuse, check_suffix, files, goal, large_pages, require_pictures, run, summary};
+use super::{Misuse, check_suffix, explain, files, goal, large_pages, require_pictures, run, summary};
 
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArguments {
-    /// Configuration, if its name ends in .toml, or else a trace.
-    #[arg(value_name = "CONFIG|TRACE")]
+    /// Configuration, platform, report that carries a configuration, or trace.
+    #[arg(value_name = "CONFIG|REPORT|TRACE")]
     input: Option<PathBuf>,
     #[command(flatten)]
     run: ReplayFlags,
@@ -43,7 +44,19 @@ impl AnswerArguments {
             check_suffix(Some(page), &["html", "htm"], "--page writes the answer as a page, --json as JSON")?;
             require_pictures()?;
         }
-        let config = run::config(&with_input(self.run.arguments(), self.input.as_deref())?)?;
+        let mut arguments = self.run.arguments();
+        let config = match self.input.as_deref().map(|path| (path, recognize(path))) {
+            Some((path, Some(PLATFORM))) if arguments.platform.is_none() => {
+                arguments.platform = Some(path.to_owned());
+                arguments
+            }
+            Some((path, Some(REPORT))) if arguments.config.is_none() => {
+                arguments.config = Some(path.to_owned());
+                arguments
+            }
+            input => with_input(arguments, input.map(|(path, _)| path))?,
+        };
+        let config = run::config(&config)?;
         refuse_schedules(&config)?;
         Ok(config)
     }
@@ -85,6 +98,14 @@ impl AnswerArguments {
         }
         Ok(())
     }
+}
+
+/// Reads a file of costs.
+pub(crate) fn read_costs(path: &Path) -> Result<Costs> {
+    Costs::from_path(path).map_err(|error| match error {
+        CostsError::Read { .. } => anyhow::Error::from(error),
+        error => explain(path, "a file of costs", Misuse(error.to_string()).into()),
+    })
 }
 
 /// Refuses GOAL schedules.

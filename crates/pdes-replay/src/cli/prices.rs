@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 
-use answers::{Costs, CostsError, Prices, PricesError};
+use answers::{Prices, PricesError};
 use anyhow::Result;
 use clap::Args;
 use outputs::FileRoles;
 use pdes_core::Cluster;
 
-use super::answers::{AnswerArguments, check_files, on_first};
+use super::Misuse;
+use super::answers::{AnswerArguments, check_files, on_first, read_costs};
 use super::progress::watch_replays;
-use super::{Misuse, explain};
 
 #[derive(Debug, Args)]
 pub(crate) struct PricesArguments {
@@ -47,13 +47,7 @@ fn find(arguments: &PricesArguments, quiet: bool) -> Result<()> {
     let mut roles = FileRoles::default();
     costs.iter().for_each(|path| roles.input("file of costs", path));
     check_files(answer, &mut roles, &[&config])?;
-    let costs = costs.as_ref().map(|path| {
-        Costs::from_path(path).map_err(|error| match error {
-            CostsError::Read { .. } => anyhow::Error::from(error),
-            error => explain(path, "a file of costs", Misuse(error.to_string()).into()),
-        })
-    });
-    let (costs, caveat) = (costs.transpose()?, answer.caveat()?);
+    let (costs, caveat) = (costs.as_deref().map(read_costs).transpose()?, answer.caveat()?);
     let spec = config.resolve()?;
     let done = AtomicU64::new(0);
     let prices =

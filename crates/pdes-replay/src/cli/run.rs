@@ -10,7 +10,8 @@ use pdes_replay::{
     Config, ConfigError, Execution, ExecutionMode, Feature, Outcome, Parameters, Report, RunError, RunSpec,
     Simulation, StopHandle,
 };
-use toml::Value;
+use replay::file_kind::{REPORT, recognize};
+use toml::{Table, Value};
 use trace_mmap::Trace;
 
 use super::arguments::RunArguments;
@@ -32,6 +33,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) 
         return goal::run(&config, quiet);
     }
     let trace = config.text("trace", "path").map(PathBuf::from);
+    let configuration = config.relevant();
     // A wrong name of the trace comes before a missing platform.
     let resolved = config.resolve().map_err(|error| match error {
         ConfigError::Value { section: "platform", .. } => trace.and_then(unreadable).unwrap_or(error.into()),
@@ -52,7 +54,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) 
             tracing::info!("replaying without some of the jobs, to find out who delays whom");
             outcome.delays = Some(answers::delays(simulation.spec(), &outcome)?);
         }
-        finish(&simulation, &outcome, quiet)
+        finish(&simulation, &outcome, configuration, quiet)
     });
     agree(cluster, finished)
 }
@@ -64,7 +66,7 @@ fn unreadable(trace: PathBuf) -> Option<anyhow::Error> {
 }
 
 /// Writes the profile, prints the result, and removes the checkpoint.
-fn finish(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()> {
+fn finish(simulation: &Simulation, outcome: &Outcome, configuration: Table, quiet: bool) -> Result<()> {
     let spec = simulation.spec();
     if let Some(path) = &spec.profile {
         tracing::info!("replaying again for the profile");
@@ -76,7 +78,7 @@ fn finish(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()>
         written.with_context(|| format!("the profile {}", path.display()))?;
         tracing::info!("wrote the profile {}", path.display());
     }
-    print(simulation, outcome, quiet)?;
+    print(simulation, outcome, configuration, quiet)?;
     // The checkpoint is removed last: until the results are written, it is the only way to recover them.
     spec.checkpoints.as_ref().map_or(Ok(()), |checkpoints| Ok(checkpoints.remove()?))
 }
@@ -154,10 +156,10 @@ fn total(simulation: &Simulation, number: impl Fn(&Trace) -> u64) -> u64 {
 }
 
 /// Prints the result and writes the report.
-fn print(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()> {
+fn print(simulation: &Simulation, outcome: &Outcome, configuration: Table, quiet: bool) -> Result<()> {
     timeline::log_summary(simulation.spec(), outcome);
     simulation.outcome_warnings(outcome).iter().for_each(|warning| tracing::warn!("{warning}"));
-    let mut report = Report::new(simulation, outcome);
+    let mut report = Report { configuration: Some(configuration), ..Report::new(simulation, outcome) };
     if simulation.spec().report.is_some() {
         let known = report.warnings.len();
         report.add_ideal_machines(simulation, outcome).context("a replay on an ideal machine")?;
@@ -177,6 +179,7 @@ fn print(simulation: &Simulation, outcome: &Outcome, quiet: bool) -> Result<()> 
 /// Combines the configuration file and the flags.
 pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
     let mut config = match &arguments.config {
+        Some(path) if recognize(path) == Some(REPORT) => Config::from_report(path)?,
         Some(path) => Config::from_path(path)?,
         None => Config::default(),
     };

@@ -1,6 +1,6 @@
 //! The command that says why two runs differ.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use answers::{Factor, Why};
@@ -8,7 +8,8 @@ use anyhow::Result;
 use clap::Args;
 use outputs::FileRoles;
 use pdes_core::Cluster;
-use pdes_replay::Config;
+use pdes_replay::{Config, ConfigError};
+use replay::file_kind::{PLATFORM, REPORT, TRACE, recognize};
 
 use super::Misuse;
 use super::answers::{AnswerArguments, check_files, on_first, refuse_schedules};
@@ -18,7 +19,8 @@ use super::progress::watch_replays;
 pub(crate) struct WhyArguments {
     #[command(flatten)]
     answer: AnswerArguments,
-    /// Configuration of the second run (TOML); by default that of the first run.
+    /// The second run: a configuration, or a report that carries one; or the platform or the trace in place of that of the first run; by default the
+    /// same.
     #[arg(value_name = "OTHER")]
     other: Option<PathBuf>,
     /// Sets a value of the second run alone, such as network.latency_scale=2; may be repeated.
@@ -46,6 +48,23 @@ pub(crate) fn run(arguments: &WhyArguments, quiet: bool, cluster: &mut Cluster) 
     on_first(cluster, || find(arguments, quiet))
 }
 
+/// Returns the configuration of the second run by a file: its own, or that of the first run with another platform or trace.
+fn second_run(first: &Config, path: &Path) -> Result<Config, ConfigError> {
+    let with = |section: &str, key: &str| {
+        let mut config = first.clone();
+        config.set_path(section, key, path);
+        config
+    };
+    let is_table = path.extension().is_some_and(|extension| extension == "toml");
+    match recognize(path) {
+        Some(REPORT) => Config::from_report(path),
+        Some(PLATFORM) => Ok(with("platform", "file")),
+        Some(TRACE) => Ok(with("trace", "path")),
+        None if !is_table => Ok(with("trace", "path")),
+        _ => Config::from_path(path),
+    }
+}
+
 fn find(arguments: &WhyArguments, quiet: bool) -> Result<()> {
     let WhyArguments { answer, other, but, together } = arguments;
     if other.is_none() && but.is_empty() {
@@ -54,7 +73,7 @@ fn find(arguments: &WhyArguments, quiet: bool) -> Result<()> {
     }
     let first = answer.config()?;
     let mut second = match other {
-        Some(path) => Config::from_path(path)?,
+        Some(path) => second_run(&first, path)?,
         None => first.clone(),
     };
     but.iter().try_for_each(|setting| second.set(setting))?;

@@ -134,7 +134,7 @@ impl Run<'_> {
     fn sensitivity(&self, parameter: &Parameter) -> Result<Sensitivity, DiagnosisError> {
         let value = parameter.value(self.platform);
         let replay = |factor| -> Result<f64, DiagnosisError> {
-            let simulation = Simulation::load(&parameter.scaled(self.spec, factor))?;
+            let simulation = Simulation::load(&*parameter.scaled(self.spec, factor)?)?;
             let outcome = simulation.replay(&Progress::new(self.spec.threads))?;
             Ok(outcome.simulated_time().as_secs_f64())
         };

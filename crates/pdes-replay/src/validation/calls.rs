@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use calibration::{CallCost, CallPoint};
-use mpi_model::{ActionKind, ChargedCall};
+use mpi_model::{ActionKind, ChargedCall, Excerpt};
 use pdes_core::{Progress, Rank};
 use replay::{RunSpec, Simulation};
 use tempfile::TempDir;
@@ -157,7 +157,8 @@ impl Program {
     /// Returns the residuals of all calls with a measured time, for these costs.
     fn residuals(&self, costs: &[CallCost]) -> Result<Classes, ValidationError> {
         let durations = Arc::new(Durations::new(self.measured.ranks()));
-        let simulation = Simulation::load(&self.spec_with(costs))?.with_event_sink(durations.clone());
+        let simulation =
+            Simulation::load(&self.spec_with(costs))?.with_event_sink(Excerpt::default(), durations.clone());
         simulation.replay(&Progress::new(simulation.spec().threads))?;
         drop(simulation);
         let durations = Arc::into_inner(durations).expect("the replay has ended");

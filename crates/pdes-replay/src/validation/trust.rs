@@ -33,7 +33,7 @@ pub(super) fn shares(spec: &RunSpec, run_time: SimTime) -> Result<Vec<Share>, Va
     ];
     let mut shares = Vec::new();
     for (parameter, key) in changed {
-        let simulation = Simulation::load(&parameter.scaled(spec, 1.0 + STEP))?;
+        let simulation = Simulation::load(&*parameter.scaled(spec, 1.0 + STEP)?)?;
         let outcome = simulation.replay(&Progress::new(spec.threads))?;
         let longer = outcome.simulated_time().as_secs_f64() / run_time.as_secs_f64();
         shares.push(Share { parameter: parameter.name(), key, share: (longer - 1.0) / STEP });
