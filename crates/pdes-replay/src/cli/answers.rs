@@ -46,17 +46,15 @@ impl AnswerArguments {
         }
         let mut arguments = self.run.arguments();
         let config = match self.input.as_deref().map(|path| (path, recognize(path))) {
+            Some((path, Some(REPORT))) if arguments.config.is_none() => {
+                run::with_flags(Config::from_report(path)?, &arguments)?
+            }
             Some((path, Some(PLATFORM))) if arguments.platform.is_none() => {
                 arguments.platform = Some(path.to_owned());
-                arguments
+                run::config(&arguments)?
             }
-            Some((path, Some(REPORT))) if arguments.config.is_none() => {
-                arguments.config = Some(path.to_owned());
-                arguments
-            }
-            input => with_input(arguments, input.map(|(path, _)| path))?,
+            input => run::config(&with_input(arguments, input.map(|(path, _)| path))?)?,
         };
-        let config = run::config(&config)?;
         refuse_schedules(&config)?;
         Ok(config)
     }

@@ -10,7 +10,6 @@ use pdes_replay::{
     Config, ConfigError, Execution, ExecutionMode, Feature, Outcome, Parameters, Report, RunError, RunSpec,
     Simulation, StopHandle,
 };
-use replay::file_kind::{REPORT, recognize};
 use toml::{Table, Value};
 use trace_mmap::Trace;
 
@@ -178,8 +177,7 @@ fn print(simulation: &Simulation, outcome: &Outcome, configuration: Table, quiet
 
 /// Combines the configuration file and the flags.
 pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
-    let mut config = match &arguments.config {
-        Some(path) if recognize(path) == Some(REPORT) => Config::from_report(path)?,
+    let config = match &arguments.config {
         Some(path) => Config::from_path(path)?,
         None => Config::default(),
     };
@@ -187,6 +185,11 @@ pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
         let hint = "nothing to replay: give --config FILE, or --trace PATH and --platform FILE (see --help)";
         return Err(Misuse(hint.to_owned()).into());
     }
+    with_flags(config, arguments)
+}
+
+/// Applies the flags to a configuration.
+pub(super) fn with_flags(mut config: Config, arguments: &RunArguments) -> Result<Config> {
     // Settings of parts come after the flags: they may change the platform that a flag names.
     let is_part =
         |setting: &&String| setting.split('=').next().is_some_and(|name| name.matches('.').count() > 1);
