@@ -8,6 +8,7 @@ use replay::{PlatformSource, RunError, RunSpec};
 
 use super::search::{Named, Search};
 use super::{Allowed, Freedom, OptimumError};
+use crate::link_group::LinkGroup;
 use crate::prices::Costs;
 
 /// Numbers of cables by place, in the order of a plan.
@@ -140,10 +141,18 @@ impl CablePlan {
         }
     }
 
-    fn place(&self, index: usize) -> String {
-        match &self.cluster.shape {
-            Shape::Dragonfly(_) => ["between groups", "between chassis", "inside chassis"][index].to_owned(),
-            _ => format!("below level {}", index + 2),
+    /// Returns the places of cables as costs name them, in the order of their numbers.
+    fn places(&self) -> Vec<String> {
+        let Shape::FatTree(levels) = &self.cluster.shape else {
+            return ["between groups", "between chassis", "inside chassis"].map(str::to_owned).to_vec();
+        };
+        let groups = LinkGroup::groups(&self.built(&self.own_counts())).into_iter().map(|group| group.name);
+        // The lowest level is that of the hosts, whose cables stay.
+        let named: Vec<String> =
+            groups.filter(|name| name.contains(" to ") && !name.starts_with("host")).collect();
+        match named.len() + 1 == levels.len() {
+            true => named,
+            false => (2..=levels.len()).map(|level| format!("below level {level}")).collect(),
         }
     }
 
@@ -160,12 +169,12 @@ impl CablePlan {
                 .filter(|&(index, value)| value > 0 && value != counts[index])
                 .collect::<Vec<_>>()
         };
-        let (added, removed) = (moves(more), moves(less));
+        let (added, removed, places) = (moves(more), moves(less), self.places());
         let named = |changes: &[(usize, u32)]| {
             let mut changed = counts.clone();
             changes.iter().for_each(|&(index, value)| changed[index] = value);
             let change = |&(index, value): &(usize, u32)| {
-                format!("{} cables {} for {}", value, self.place(index), counts[index])
+                format!("{} cables {} for {}", value, places[index], counts[index])
             };
             (changes.iter().map(change).collect::<Vec<_>>().join(", "), changed)
         };
