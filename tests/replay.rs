@@ -50,6 +50,8 @@ mod goodput;
 mod ideal_machines;
 #[path = "replay/jobs.rs"]
 mod jobs;
+#[path = "replay/launches.rs"]
+mod launches;
 #[path = "replay/links.rs"]
 mod links;
 #[path = "replay/manual.rs"]

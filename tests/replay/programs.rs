@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pdes_core::{Bytes, Cluster, Progress, SimDuration, SimTime};
 use pdes_replay::{
-    CheckpointPlan, Config, Outcome, ProgramOutcome, ProgramSpec, RunError, RunSpec, Simulation,
+    CheckpointPlan, Config, Outcome, ProgramOutcome, ProgramSpec, RunError, RunSpec, Simulation, Start,
 };
 use trace_tools::generate::{Halo3d, Halo3dParameters};
 
@@ -45,7 +45,7 @@ fn spec(trace: &Path, platform: &str, settings: &[&str]) -> RunSpec {
 
 /// Returns the program of a run, to run beside others.
 fn program(spec: &RunSpec, start: SimTime) -> ProgramSpec {
-    ProgramSpec { start, ..spec.program() }
+    ProgramSpec { start: Start::At(start), ..spec.program() }
 }
 
 fn on_hosts(spec: RunSpec, folder: &Folder, name: &str, hosts: std::ops::Range<usize>) -> RunSpec {

@@ -39,6 +39,11 @@ impl<'o, M: Machine> RankOutbox<'o, M> {
         self.outbox.send(lp_of(self.first_lp, to), token);
     }
 
+    /// Sends a token to a logical process, of any program.
+    pub(crate) fn send_to_lp(&mut self, to: u32, token: Token) {
+        self.outbox.send(LpId::new(to), token);
+    }
+
     /// Submits work to the machine, as [`Outbox::submit`] does.
     #[inline]
     pub(crate) fn submit(&mut self, at: SimTime, tie_break: u64, request: M::WorkRequest) {
@@ -79,7 +84,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
             replay,
             me,
             trace,
-            thread: Thread::main(replay.start),
+            thread: Thread::main(replay.start()),
             picos_per_flop: (!replay.machine.has_changing_speed(me))
                 .then(|| 1e12 / replay.machine.speed(me, SimTime::ZERO)),
             charges_calls,

@@ -56,6 +56,7 @@ mod context;
 mod critical_path;
 mod distribution;
 mod error;
+mod launcher;
 mod machine;
 mod observer;
 mod overhead;
@@ -80,6 +81,7 @@ pub use completion::Completion;
 pub use critical_path::{CriticalPath, PathParts, Segment};
 pub use distribution::Distributions;
 pub use error::{ReplayError, ReplayErrorKind, RestoreError};
+pub use launcher::Launcher;
 pub use machine::{
     DeviceHistory, FileAccess, FileOperation, FilePlace, Machine, StorageKind, UncontendedTransfer, Work,
 };

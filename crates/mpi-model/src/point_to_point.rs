@@ -107,7 +107,8 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         let mut ports = Vec::with_capacity(peers.len());
         for peer in peers {
             let peer = peer.expect("every port belongs to an incoming channel");
-            ports.push(Port::new(peer, Some(route(replay.machine, peer, me)?)));
+            let route = replay.is_placed().then(|| route(replay.machine, peer, me)).transpose()?;
+            ports.push(Port::new(peer, route));
         }
         let mailbox = || Box::new(Mailbox::new(trace.cancels_receives() || trace.graph().is_some()));
         let (has_mailbox, in_calls) =

@@ -6,6 +6,7 @@ mod calls;
 mod cancel;
 pub(crate) mod file;
 mod graph;
+pub(crate) mod launch;
 mod outcome;
 mod pending;
 mod probe;
@@ -31,6 +32,7 @@ use boundary::BoundaryAction;
 pub use boundary::{Interval, RankAtCut};
 use file::Files;
 use graph::GraphRunner;
+use launch::Launched;
 use pending::Pending;
 use program::Program;
 
@@ -65,6 +67,8 @@ pub struct RankProcess<'t, M: Machine, A: Analysis = Analyses<'t>> {
     graph: Option<Box<GraphRunner<'t>>>,
     /// The program, where it is known while it runs only.
     program: Option<Box<Program<'t>>>,
+    /// Start and end of the program, where a launcher starts it.
+    launched: Option<Box<Launched<'t>>>,
 }
 
 /// Reason why a rank is blocked.
@@ -113,13 +117,14 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             granted_events: 0,
             boundary_action: BoundaryAction::default(),
             files: Files::default(),
-            graph: trace.graph().map(|graph| Box::new(GraphRunner::new(graph, replay.start))),
-            program: trace.grows().then(|| {
+            graph: trace.graph().map(|graph| Box::new(GraphRunner::new(graph, replay.start()))),
+            program: (trace.grows() && replay.is_placed()).then(|| {
                 let sources = replay.sources.as_ref().expect("the ranks of a trace that grows have sources");
                 Box::new(Program::new(sources.source(me, trace)))
             }),
+            launched: replay.launched(me).map(Box::new),
         };
-        if replay.start > SimTime::ZERO {
+        if replay.start() > SimTime::ZERO {
             process.context.worked(ActionKind::Sleep);
             process.end(ActionKind::Sleep);
         }
@@ -379,6 +384,9 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
         outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<Wake, Fault<Self::Error>> {
         let outbox = &mut RankOutbox::new(outbox, self.context.replay.first_lp);
+        if self.launched.as_ref().is_some_and(|launched| launched.is_waiting()) {
+            self.start_launched()?;
+        }
         let Self { context, point_to_point, .. } = self;
         let completed = match token {
             Token::Message { queue, message } => {
@@ -407,6 +415,8 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
                 context.observers.data_received(from, fragment);
                 return Ok(Wake::No);
             }
+            Token::Started => return Ok(Wake::Ready),
+            Token::RankEnded { at } => return Ok(self.rank_ended(at)),
             Token::FailedPolls { tests, probes } => {
                 context.replay.set_poll_prices(tests, probes);
                 return Ok(Wake::No);
@@ -432,7 +442,16 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
         outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<Pause, Fault<Self::Error>> {
         let outbox = &mut RankOutbox::new(outbox, self.context.replay.first_lp);
-        self.run(turn, outbox)
+        if self.launched.is_none() {
+            return self.run(turn, outbox);
+        }
+        match self.resume_launched(turn.granted, outbox) {
+            Some(pause) => Ok(pause),
+            None => match self.run(turn, outbox)? {
+                Pause::Finished => Ok(self.end_launched(outbox)),
+                pause => Ok(pause),
+            },
+        }
     }
 
     fn clock(&self) -> SimTime {

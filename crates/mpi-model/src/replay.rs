@@ -11,11 +11,13 @@ use trace_mmap::{CommId, Communicator, Trace};
 use crate::collective::Layout;
 use crate::context::{RankOutbox, lp_of};
 use crate::error::{ReplayError, RestoreError};
+use crate::launcher::Launcher;
 use crate::machine::Machine;
 use crate::observer::{Analyses, Analysis};
 use crate::parameters::Parameters;
 use crate::rank::RankProcess;
 use crate::rank::file::CollectiveAccesses;
+use crate::rank::launch::Launched;
 use crate::source::ActionSources;
 use crate::token::Token;
 
@@ -36,8 +38,10 @@ pub struct Replay<'t, M, A = Analyses<'t>> {
     pub(crate) probes: FailedPolls,
     /// Logical process of rank 0; those of the other ranks follow.
     pub(crate) first_lp: LpId,
-    /// Instant at which the program starts.
-    pub(crate) start: SimTime,
+    /// Instant at which the program starts, unless a launcher starts it.
+    start: SimTime,
+    /// Launcher that starts the program during the run, and the number of the program there.
+    launcher: Option<(&'t dyn Launcher, usize)>,
     /// One rank of each other process of the operating system.
     other_processes: Vec<Rank>,
     /// Stops ranks at the boundaries of iterations.
@@ -101,6 +105,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             probes,
             first_lp: LpId::new(0),
             start: SimTime::ZERO,
+            launcher: None,
             other_processes: Vec::new(),
             stops_at_iterations: false,
             analysis,
@@ -121,6 +126,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             probes,
             first_lp,
             start,
+            launcher,
             other_processes,
             stops_at_iterations,
             analysis,
@@ -137,6 +143,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             probes,
             first_lp,
             start,
+            launcher,
             other_processes,
             stops_at_iterations,
             analysis: (analysis, other),
@@ -157,6 +164,29 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
     /// Starts the program at an instant, until which its ranks sleep.
     pub fn starting_at(self, start: SimTime) -> Self {
         Self { start, ..self }
+    }
+
+    /// Lets a launcher start the program during the run; it knows the program by this number. Until then the machine may place its ranks
+    /// anywhere.
+    pub fn with_launcher(self, launcher: &'t dyn Launcher, program: usize) -> Self {
+        Self { launcher: Some((launcher, program)), ..self }
+    }
+
+    /// Returns the instant at which the program starts, as far as it is known.
+    pub(crate) fn start(&self) -> SimTime {
+        let of_launcher = |(launcher, program): (&dyn Launcher, usize)| launcher.start(program);
+        self.launcher.map_or(self.start, |launcher| of_launcher(launcher).unwrap_or(SimTime::ZERO))
+    }
+
+    /// Returns whether the ranks of the program are on their hosts.
+    pub(crate) fn is_placed(&self) -> bool {
+        self.launcher.is_none_or(|(launcher, program)| launcher.start(program).is_some())
+    }
+
+    /// Returns the progress of a rank of a program that a launcher starts.
+    pub(crate) fn launched(&self, me: Rank) -> Option<Launched<'t>> {
+        let (launcher, program) = self.launcher?;
+        Some(Launched::new(launcher, program, self.trace.ranks(), me == Rank::new(0)))
     }
 
     /// Returns the logical process of a rank.

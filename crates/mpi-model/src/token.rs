@@ -58,6 +58,13 @@ pub enum Token {
         /// Bytes of the path.
         fragment: Fragment,
     },
+    /// The program of the rank has been started.
+    Started,
+    /// Another rank of the program has ended.
+    RankEnded {
+        /// Its end.
+        at: SimTime,
+    },
     /// A rank of another process of the operating system has polled requests or messages, which changes the price of the next poll
     /// of all ranks of the receiver's process.
     FailedPolls {
@@ -186,6 +193,8 @@ mod tests {
             Token::EagerArrived { id: EagerMessageId(NonZeroU32::MAX), at },
             Token::WorkDone { at, operation: Some(OperationIndex(0)) },
             Token::WorkDone { at, operation: None },
+            Token::Started,
+            Token::RankEnded { at },
             Token::FailedPolls { tests: 10, probes: u64::MAX },
             Token::PathFragment { from: Rank::new(9), fragment: [7; 32] },
         ];
@@ -196,7 +205,7 @@ mod tests {
         /// Any bytes are either refused, or read as a token that survives a round trip.
         #[test]
         fn any_bytes_are_a_token_or_refused(
-            kind in 0_u8..8,
+            kind in 0_u8..10,
             rest in proptest::collection::vec(proptest::num::u8::ANY, 0..64),
         ) {
             let bytes: Vec<u8> = [kind].into_iter().chain(rest).collect();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use netmodel::{HostId, NetworkLevel, Platform};
 use trace_mmap::{PairTraffic, Trace};
 
+use crate::launches::Start;
 use crate::partition::order_by_halves;
 use crate::placement::{Placement, PlacementError, PlacementPolicy};
 use crate::programs::ProgramSpec;
@@ -34,9 +35,22 @@ impl<'a> Allocation<'a> {
     ) -> Result<Vec<Placement>, PlacementError> {
         let mut placements: Vec<Option<Placement>> = vec![None; programs.len()];
         let mut order: Vec<usize> = (0..programs.len()).collect();
-        order.sort_by_key(|&index| programs[index].0.hosts.is_none());
+        // Those that follow others come after them.
+        let is_later = |spec: &ProgramSpec| spec.hosts.is_none() || matches!(spec.start, Start::After(_));
+        order.sort_by_key(|&index| is_later(&programs[index].0));
         for index in order {
             let (spec, trace) = &programs[index];
+            match spec.start {
+                Start::At(_) => {}
+                Start::After(other) => {
+                    placements[index] = placements[other].clone();
+                    continue;
+                }
+                Start::Submitted(_) => {
+                    placements[index] = Some(self.before_submission(trace)?);
+                    continue;
+                }
+            }
             let placement = match &spec.hosts {
                 Some(path) => Placement::from_file(self.platform, path, trace.ranks())?,
                 None => self.by_policy(spec, trace)?,
@@ -51,6 +65,14 @@ impl<'a> Allocation<'a> {
             placements[index] = Some(placement);
         }
         Ok(placements.into_iter().map(|placement| placement.expect("each program was placed")).collect())
+    }
+
+    /// Places a program whose hosts are chosen during the run on the first host, where nothing happens.
+    fn before_submission(&self, trace: &Trace) -> Result<Placement, PlacementError> {
+        match self.platform.hosts() {
+            [] => Err(PlacementError::NoHosts),
+            _ => Ok(Placement::repeat(&[HostId::new(0)], trace.ranks())),
+        }
     }
 
     fn by_policy(&self, spec: &ProgramSpec, trace: &Trace) -> Result<Placement, PlacementError> {

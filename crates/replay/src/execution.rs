@@ -73,6 +73,10 @@ pub enum Feature {
     SharedPointers,
     /// Several programs.
     Programs,
+    /// Programs that start at instants which are decided during the run.
+    Launches,
+    /// Programs on hosts that a scheduler chooses during the run.
+    Scheduling,
 }
 
 /// The reason why a feature cannot be had.
@@ -129,6 +133,22 @@ pub enum Obstacle {
     /// Programs have iterations of their own.
     #[error("several programs have no iterations in common")]
     OwnIterations,
+    /// Starts of programs have one order.
+    #[error("programs start when others end, or a scheduler decides, in one order of events")]
+    LaunchOrder,
+    /// Starts are decided in memory.
+    #[error(
+        "which programs start is decided during the run, in the memory of one process: run without mpirun"
+    )]
+    LaunchMemory,
+    /// What has been decided is not saved.
+    #[error("which programs have started is not saved: leave checkpoints out")]
+    LaunchNotSaved,
+    /// Files belong to hosts.
+    #[error(
+        "the trace has calls on files, and the scheduler chooses hosts during the run: leave files out of jobs, or [storage] out of the platform"
+    )]
+    UnplacedFiles,
     /// Outputs are of one program.
     #[error("{0} is of one program, and the run has several")]
     OneProgram(&'static str),
@@ -234,7 +254,7 @@ impl Execution {
             (has(Feature::Code), Obstacle::CodeNotKnown),
             (has(Feature::Text), Obstacle::NoLoops),
             (has(Feature::SharedPointers), Obstacle::GrowingPointers),
-            (has(Feature::Programs), Obstacle::OwnIterations),
+            (has(Feature::Programs) || has(Feature::Launches), Obstacle::OwnIterations),
         ]);
         let has_ordered_files = has(Feature::RemoteFiles) || has(Feature::SharedPointers);
         let has_queues = has(Feature::FileSystems) || has(Feature::SharedPointers);
@@ -242,8 +262,9 @@ impl Execution {
         let has_parts = has(Feature::Threads) || has(Feature::Checkpoints);
         // The mode in which several threads share the replay, or the reason why one has all of it.
         let shared = match model.parallelism {
-            _ if has_epochs => Ok(ExecutionMode::Epochs),
+            _ if has_epochs && !has(Feature::Launches) => Ok(ExecutionMode::Epochs),
             Parallelism::Uncontended if !has_queues => Ok(ExecutionMode::Uncontended),
+            _ if has(Feature::Launches) => Err(Obstacle::LaunchOrder),
             _ if has_ordered_files => Err(Obstacle::OrderedFiles),
             Parallelism::Uncontended | Parallelism::Regions if regions > 1 => Ok(ExecutionMode::Regions),
             Parallelism::Regions => Err(Obstacle::OneRegion),
@@ -259,6 +280,7 @@ impl Execution {
         };
         let one_process = match (mode, &shared) {
             _ if has(Feature::Code) => Some(Obstacle::CodeOnProcesses),
+            _ if has(Feature::Launches) => Some(Obstacle::LaunchMemory),
             (ExecutionMode::Uncontended | ExecutionMode::Regions, _) => None,
             (ExecutionMode::Epochs, _) => (regions < 2).then_some(Obstacle::OneRegion),
             (_, Err(why)) if model.parallelism != Parallelism::Windows => Some(why.clone()),
@@ -266,7 +288,7 @@ impl Execution {
         };
         let not_profiled = match &shared {
             _ if has(Feature::Graph) => Some(Obstacle::ProfileOfGraph),
-            _ if has(Feature::Programs) => Some(Obstacle::OneProgram("a profile")),
+            _ if has(Feature::Programs) || has(Feature::Launches) => Some(Obstacle::OneProgram("a profile")),
             _ if has(Feature::Code) => Some(Obstacle::CodeNotProfiled),
             _ if has(Feature::Processes) => Some(Obstacle::ProfileOnProcesses),
             Ok(ExecutionMode::Regions) if model.parallelism == Parallelism::Uncontended => {
@@ -278,6 +300,7 @@ impl Execution {
         };
         let not_saved = first(&[
             (has(Feature::Code), Obstacle::CodeNotSaved),
+            (has(Feature::Launches), Obstacle::LaunchNotSaved),
             (!capabilities.checkpoint, Obstacle::NotSaved(model.key)),
         ]);
         let not_partitioned = first(&[
@@ -303,6 +326,7 @@ impl Execution {
             (Feature::RegionCosts, (!has_epochs).then_some(Obstacle::NoEpochs)),
             (Feature::RemoteFiles, has_epochs.then_some(Obstacle::FilesWithEpochs)),
             (Feature::SharedPointers, has_epochs.then_some(Obstacle::FilesWithEpochs)),
+            (Feature::Files, has(Feature::Scheduling).then_some(Obstacle::UnplacedFiles)),
         ];
         let asked = obstacles.into_iter().filter(|(feature, _)| has(*feature));
         Self { mode, obstacles: asked.filter_map(|(feature, why)| Some((feature, why?))).collect() }
@@ -323,6 +347,7 @@ impl Execution {
             Feature::Checkpoints,
             Feature::Changes,
             Feature::CriticalPath,
+            Feature::Files,
             Feature::HostLoads,
             Feature::Profile,
             Feature::RemoteFiles,

@@ -24,6 +24,7 @@ mod digest;
 mod execution;
 mod fast_forward;
 pub mod file_kind;
+mod launches;
 mod loggops;
 mod models;
 pub mod names;
@@ -53,6 +54,7 @@ pub use deadlock::{Deadlock, WaitingRank};
 pub use digest::Digest;
 pub use execution::{Execution, ExecutionMode, Feature, Obstacle};
 pub use fast_forward::FastForward;
+pub use launches::{JobScheduler, SchedulerRun, Start};
 pub use loggops::LogGopsSection;
 pub use models::{
     MODELS, Model, ModelSection, Network, Parallelism, PlatformCheck, RegionPlanner, RegionalNetwork,

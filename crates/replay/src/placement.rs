@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use netmodel::{HostId, Platform};
-use pdes_core::Rank;
+use pdes_core::{LpId, Rank};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +55,31 @@ pub struct Placement {
     hosts: Vec<HostId>,
     /// Number of ranks of each host, those of other programs included, up to the last one that has any.
     ranks: Vec<u32>,
+    /// The placement that a scheduler has chosen during the run, in place of this one.
+    chosen: OnceLock<Box<Placement>>,
+}
+
+/// The host of each logical process of a run; a scheduler may choose hosts while the run is in progress.
+#[derive(Debug)]
+pub(crate) struct LpHosts(Box<[AtomicU32]>);
+
+impl LpHosts {
+    pub(crate) fn new(hosts: &[HostId]) -> Self {
+        Self(hosts.iter().map(|host| AtomicU32::new(host.get())).collect())
+    }
+
+    /// Returns the host of a logical process.
+    #[inline]
+    pub(crate) fn of(&self, lp: LpId) -> HostId {
+        // Relaxed: a rank acts after the token of its start, which the chooser of its host sends afterwards.
+        HostId::new(self.0[lp.index()].load(Ordering::Relaxed))
+    }
+
+    /// Places logical processes from `first` on.
+    pub(crate) fn place(&self, first: LpId, hosts: &[HostId]) {
+        let places = self.0[first.index()..].iter().zip(hosts);
+        places.for_each(|(place, host)| place.store(host.get(), Ordering::Relaxed));
+    }
 }
 
 /// The reason why ranks cannot be placed.
@@ -148,17 +175,17 @@ pub enum PlacementError {
 impl Placement {
     /// Returns the number of ranks of a host, those of other programs included.
     pub fn residents(&self, host: HostId) -> u32 {
-        self.ranks.get(host.index()).copied().unwrap_or_default()
+        self.current().ranks.get(host.index()).copied().unwrap_or_default()
     }
 
     /// Returns the largest number of ranks of a host.
     pub fn max_ranks(&self) -> u32 {
-        self.ranks.iter().copied().max().unwrap_or_default()
+        self.current().ranks.iter().copied().max().unwrap_or_default()
     }
 
     /// Returns the hosts with ranks, in the order of the platform.
     pub(crate) fn hosts_with_ranks(&self) -> BTreeSet<HostId> {
-        self.hosts.iter().copied().collect()
+        self.hosts().iter().copied().collect()
     }
 
     /// Returns the number of hosts with ranks.
@@ -193,7 +220,27 @@ impl Placement {
     pub(crate) fn repeat(hosts: &[HostId], ranks: u32) -> Self {
         let hosts: Vec<HostId> = hosts.iter().copied().cycle().take(ranks as usize).collect();
         let ranks = count_residents(&hosts);
-        Self { hosts, ranks }
+        Self { hosts, ranks, chosen: OnceLock::new() }
+    }
+
+    /// Places ranks in blocks of about equal size on each host of a list.
+    pub(crate) fn spread(hosts: &[HostId], ranks: u32) -> Self {
+        let host = |rank: u32| hosts[(u64::from(rank) * hosts.len() as u64 / u64::from(ranks)) as usize];
+        Self::repeat(&(0..ranks).map(host).collect::<Vec<_>>(), ranks)
+    }
+
+    /// Replaces the placement during the run.
+    ///
+    /// # Panics
+    /// If that was done before.
+    pub(crate) fn choose(&self, placement: Self) {
+        self.chosen.set(Box::new(placement)).expect("a program is placed once");
+    }
+
+    /// Returns the placement that was chosen during the run, or this one.
+    #[inline]
+    fn current(&self) -> &Self {
+        self.chosen.get().map_or(self, |chosen| chosen)
     }
 
     /// Tells the hosts of the ranks of all programs, which share the cores and the memory of their hosts.
@@ -203,13 +250,13 @@ impl Placement {
 
     /// Returns the host of each rank.
     pub fn hosts(&self) -> &[HostId] {
-        &self.hosts
+        &self.current().hosts
     }
 
     /// Returns the host of a rank.
     #[inline]
     pub fn host(&self, rank: Rank) -> HostId {
-        self.hosts[rank.index()]
+        self.current().hosts[rank.index()]
     }
 
     /// Returns the share of a rank of the bandwidth of the memory of its host \[B/s\], which the ranks that compute at a time divide
@@ -217,15 +264,15 @@ impl Placement {
     pub(crate) fn memory_bandwidth(&self, platform: &Platform, rank: Rank) -> f64 {
         let id = self.host(rank);
         let host = platform.host(id);
-        let computing = host.cores.min(self.ranks[id.index()]);
+        let computing = host.cores.min(self.residents(id));
         host.memory_bandwidth.map_or(f64::INFINITY, |bandwidth| bandwidth / f64::from(computing))
     }
 
     /// Returns the first host with more ranks than cores, and its number of ranks.
     pub fn overcommitted(&self, platform: &Platform) -> Option<(HostId, u32)> {
-        let over = |host: &HostId| self.ranks[host.index()] > platform.host(*host).cores;
-        let host = self.hosts.iter().copied().find(over)?;
-        Some((host, self.ranks[host.index()]))
+        let over = |host: &HostId| self.residents(*host) > platform.host(*host).cores;
+        let host = self.hosts().iter().copied().find(over)?;
+        Some((host, self.residents(host)))
     }
 }
 

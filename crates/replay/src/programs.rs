@@ -1,15 +1,17 @@
 //! The programs of a run: traces that are placed on hosts, each with the parameters of its MPI library and a start.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use mpi_model::{Machine, Parameters, RankProcess, Replay, ReplayError};
 use netmodel::{HostId, Platform};
-use pdes_core::{LpId, Rank, RegionIndex, SimTime};
+use pdes_core::{LpId, Rank, RegionIndex};
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
 use crate::allocation::Allocation;
 use crate::code::{GrowingTrace, RunningProgram};
+use crate::launches::Start;
 use crate::placement::{Placement, PlacementPolicy};
 use crate::simulation::RunError;
 use crate::spec::{Polling, RunSpec};
@@ -35,8 +37,8 @@ pub struct ProgramSpec {
     pub mpi: Parameters,
     /// Costs of polls that are set.
     pub polling: Polling,
-    /// Instant at which the program starts: until then its ranks sleep.
-    pub start: SimTime,
+    /// When the program starts.
+    pub start: Start,
 }
 
 impl ProgramSpec {
@@ -81,11 +83,18 @@ impl Program {
         LpId::new(self.first_lp.get() + rank.get())
     }
 
+    /// Returns the logical processes of the ranks.
+    pub(crate) fn lps(&self) -> Range<LpId> {
+        self.first_lp..self.lp(Rank::new(self.trace.ranks()))
+    }
+
     /// Returns the replay of the program on a machine.
     pub(crate) fn replay<'a, M: Machine>(&'a self, machine: &'a M) -> Replay<'a, M> {
-        let replay = Replay::new(&self.trace, machine, &self.spec.mpi)
-            .with_first_lp(self.first_lp)
-            .starting_at(self.spec.start);
+        let replay = Replay::new(&self.trace, machine, &self.spec.mpi).with_first_lp(self.first_lp);
+        let replay = match self.spec.start {
+            Start::At(start) => replay.starting_at(start),
+            Start::After(_) | Start::Submitted(_) => replay,
+        };
         match &self.spec.code {
             Some(code) => replay.with_sources(code.sources(self.trace.ranks(), &self.spec.mpi.collectives)),
             None => replay,
@@ -135,6 +144,16 @@ impl Programs {
             Some(program) => Err(RunError::OtherSpeed { trace: program.spec.trace.clone() }),
             None => Ok(Self { programs, lp_hosts }),
         }
+    }
+
+    /// Returns whether a program starts at an instant that is not known before the run.
+    pub(crate) fn are_launched(&self) -> bool {
+        self.programs.iter().any(|program| !matches!(program.spec.start, Start::At(_)))
+    }
+
+    /// Returns the program with a number.
+    pub(crate) fn of(&self, number: usize) -> &Program {
+        &self.programs[number]
     }
 
     /// Returns the first program of the run.

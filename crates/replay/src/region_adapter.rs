@@ -14,6 +14,7 @@ use crate::checkpoint::Segmented;
 use crate::contention::{HostPair, SharedMachine, WorkRequest};
 use crate::fast_forward::Cuttable;
 use crate::network_tag::NetworkTag;
+use crate::placement::LpHosts;
 use crate::simulation::{MemberRun, RunError, ServerUse};
 use crate::storage::StorageResources;
 
@@ -27,7 +28,7 @@ pub(crate) struct RegionAdapter<'a, N> {
     /// Storage of the hosts of the region, if ranks access files.
     storage: Option<StorageResources<'a>>,
     /// Host of each logical process.
-    lp_hosts: &'a [HostId],
+    lp_hosts: &'a LpHosts,
     /// The region, unless it is the whole machine.
     part: Option<Part<'a>>,
     arrived: Vec<NetworkTag>,
@@ -61,7 +62,7 @@ impl<'a, N> RegionAdapter<'a, N> {
     pub(crate) fn new(
         network: N,
         storage: Option<StorageResources<'a>>,
-        lp_hosts: &'a [HostId],
+        lp_hosts: &'a LpHosts,
         part: Option<Part<'a>>,
     ) -> Self {
         Self { network, storage, lp_hosts, part, arrived: Vec::new(), left: Vec::new(), late: None }
@@ -161,13 +162,13 @@ where
         let tag = NetworkTag::Ranks(completion);
         match work {
             Work::Transfer { route: HostPair { src, dst }, bytes } => {
-                let origin = self.lp_hosts[submitter.index()];
+                let origin = self.lp_hosts.of(submitter);
                 let message = Message { at, order, submitter, origin, src, dst, size: bytes, tag };
                 let sent = self.network.send(message);
                 sent.expect("a rank resolves its route before it sends");
             }
             Work::Compute { flops } => {
-                self.network.compute(at, self.lp_hosts[submitter.index()], flops, tag);
+                self.network.compute(at, self.lp_hosts.of(submitter), flops, tag);
             }
             Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), tag),
             Work::Access(access) => {

@@ -253,6 +253,8 @@ impl Simulation {
             trace_features.extend(program.trace.has_graphs().then_some(Feature::Graph));
         }
         trace_features.extend((!programs.others().is_empty()).then_some(Feature::Programs));
+        trace_features.extend(programs.are_launched().then_some(Feature::Launches));
+        trace_features.extend(spec.scheduler.is_some().then_some(Feature::Scheduling));
         let spec = RunSpec { mpi: programs.first().spec.mpi.clone(), ..spec.clone() };
         platform.scale_speeds(spec.amount_scale(&programs.first().trace).recip());
         let load_time = started.elapsed();

@@ -11,11 +11,12 @@ use netmodel::{
     NetworkParameters, Platform, PlatformDescription, ProfileSpec, RegionError, Regions, ResourceChange,
     RoutingRule,
 };
-use pdes_core::{RunAhead, SimDuration, SimTime};
+use pdes_core::{RunAhead, SimDuration};
 use trace_mmap::{LoadOptions, Trace, WorkMetric};
 
 use crate::checkpoint::CheckpointPlan;
 use crate::code::RunningProgram;
+use crate::launches::{JobScheduler, Start};
 use crate::models::{MODELS, Model};
 use crate::noise::HostNoise;
 use crate::partition::PartitionSource;
@@ -40,8 +41,10 @@ pub struct RunSpec {
     pub memory_budget: Option<u64>,
     /// Speed of the machine on which the program ran [flop/s]; by default the rate at which the trace counts times.
     pub trace_speed: Option<f64>,
-    /// Instant at which the first program starts: until then its ranks sleep.
-    pub start: SimTime,
+    /// When the first program starts.
+    pub start: Start,
+    /// Scheduler of the programs that are [submitted](Start::Submitted).
+    pub scheduler: Option<Arc<dyn JobScheduler>>,
     /// No other program has ranks on the hosts of the first one.
     pub is_exclusive: bool,
     /// Programs that run beside the one of this trace, on the same platform.
@@ -143,7 +146,8 @@ impl RunSpec {
             ranks: None,
             memory_budget: None,
             trace_speed: None,
-            start: SimTime::ZERO,
+            start: Start::default(),
+            scheduler: None,
             is_exclusive: false,
             other_programs: Vec::new(),
             present: None,

@@ -9,8 +9,8 @@ use mpi_model::{ActionKind, Excerpt, Outcomes, Overhead, Progress as MessageProg
 use pdes_core::{Cluster, Progress, Rank, SimDuration, SimTime};
 use replay::{
     CheckpointPlan, CodeProgram, Data, Digest, Epoch, Feature, Model, Mpi, NetworkPreset, Outcome,
-    PartitionSource, PlatformSource, Polling, ProgramSpec, RunError, RunSpec, Simulation, TimelineFormat,
-    TimelinePlan,
+    PartitionSource, PlatformSource, Polling, ProgramSpec, RunError, RunSpec, Simulation, Start,
+    TimelineFormat, TimelinePlan,
 };
 use trace_mmap::{Collective, Datatype};
 
@@ -239,7 +239,7 @@ fn a_master_gives_work_to_whoever_asks_first() {
 fn programs_run_beside_others() {
     let notes = Notes::default();
     let alone = spec(&master_and_workers(3, 6, &notes), &MODELS[..1]);
-    let other = ProgramSpec { start: micros(500), ..alone.program() };
+    let other = ProgramSpec { start: Start::At(micros(500)), ..alone.program() };
     let ends =
         |outcome: &Outcome| outcome.programs.iter().map(|program| program.ends.clone()).collect::<Vec<_>>();
     for (number, model) in MODELS.into_iter().enumerate() {

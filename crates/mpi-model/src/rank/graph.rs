@@ -323,7 +323,7 @@ impl<'t> GraphRunner<'t> {
         // The path to the end of the rank is that of the operation that ended last.
         observers.operation_resumed(last);
         let mut activity = std::mem::take(&mut self.progress.activity);
-        let states = activity.states(means.context.replay.start, end);
+        let states = activity.states(means.context.replay.start(), end);
         activity.for_each_wait(&states, |begin, end, peer| {
             let wait = Wait { kind: ActionKind::Waitall, begin, end, request: None, peer: Some(peer) };
             observers.idled(&wait);

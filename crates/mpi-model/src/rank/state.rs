@@ -69,9 +69,10 @@ impl<M: Machine, A: Analysis> State for RankProcess<'_, M, A> {
             files,
             graph,
             program,
+            launched,
         } = self;
-        // Nobody can tell what a program that runs does next.
-        if program.is_some() {
+        // Nobody can tell what a program that runs does next, and the decisions of a launcher are not saved.
+        if program.is_some() || launched.is_some() {
             visitor.refuse();
         }
         collectives.visit(context, visitor);

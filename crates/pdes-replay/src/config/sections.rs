@@ -104,6 +104,9 @@ pub(super) struct JobSection {
     /// Instant at which the job starts.
     #[schemars(extend("default" = 0))]
     pub(super) start: Option<Seconds>,
+    /// Number of times that the job runs, on the same hosts, each time when the time before has ended.
+    #[schemars(range(min = 1, max = 1000), extend("default" = 1, "x-page" = "jobs.md#repetitions"))]
+    pub(super) repetitions: Option<usize>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

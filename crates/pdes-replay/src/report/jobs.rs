@@ -100,10 +100,11 @@ impl Section for Jobs {
         let actions = simulation.actions_of_programs(outcome);
         let job = |(index, (spec, trace, placement)): (usize, LoadedProgram<'_>)| {
             let program = &outcome.programs[index];
-            let time = program.end() - spec.start;
+            let time = program.end() - program.start;
+            let placement = program.placement.as_ref().unwrap_or(placement);
             let sum = |of: fn(&Statistics) -> u64| program.statistics.iter().map(of).sum();
             let delay = outcome.delays.as_ref().map(|delays| &delays[index]);
-            let alone = delay.map(|delay| delay.alone - spec.start);
+            let alone = delay.map(|delay| delay.alone - program.start);
             let lost = |Delay { lost_ps, .. }: &Delay| {
                 let others = names.iter().zip(lost_ps).enumerate().filter(|(other, _)| *other != index);
                 others
@@ -119,7 +120,7 @@ impl Section for Jobs {
                 },
                 ranks: trace.ranks(),
                 hosts: placement.used_hosts(),
-                start_s: spec.start.as_secs_f64(),
+                start_s: program.start.as_secs_f64(),
                 end_s: program.end().as_secs_f64(),
                 simulated_time_s: seconds(time.as_picos()),
                 digest: Digest::of(program.ends.iter().copied().zip(&program.statistics)).to_string(),

@@ -10,6 +10,7 @@ use crate::checkpoint::{CheckpointPlan, InTimeOrder};
 use crate::contention::RegionPlan;
 use crate::fast_forward::{ForwardedRun, run_forwarded};
 use crate::network_tag::NetworkTag;
+use crate::placement::LpHosts;
 use crate::region_adapter::RegionAdapter;
 
 /// A replay in time order that lacks its network only.
@@ -51,15 +52,17 @@ impl<'a> OrderedReplay<'a> {
     /// As [`Simulation::run`].
     pub fn on<N: NetworkModel<NetworkTag> + Send>(self, network: N) -> Result<(Outcome, N), RunError> {
         let Self { simulation, started, progress, forwards, checkpoints } = self;
-        let machines = simulation.shared_machines();
+        let lp_hosts = LpHosts::new(simulation.programs.lp_hosts());
+        let launches = simulation.launches(&lp_hosts);
+        let machines = simulation.shared_machines(launches.as_ref());
         let spool = simulation.spool();
         let lps: Vec<LpId> = (0..simulation.programs.lps()).map(LpId::new).collect();
-        let worlds = simulation.worlds(&machines, (&lps, &[]), spool.as_ref(), forwards);
+        let worlds = simulation.worlds(&machines, (&lps, &[]), spool.as_ref(), forwards, launches.as_ref());
         let records_links = simulation.records_links();
         let network = if records_links { network.with_link_loads() } else { network };
         let network = if simulation.spec.host_loads { network.with_host_loads() } else { network };
         let storage = simulation.region_storage(&simulation.file_rules(), None);
-        let mut region = RegionAdapter::new(network, storage, simulation.programs.lp_hosts(), None);
+        let mut region = RegionAdapter::new(network, storage, &lp_hosts, None);
         let engine = OrderedEngine::default();
         let engine = simulation.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
         let mut in_order = InTimeOrder { engine, region: &mut region };
@@ -71,7 +74,8 @@ impl<'a> OrderedReplay<'a> {
         let file_servers = simulation.gather_server_use(alone, own, spool.as_ref())?;
         let sources = (&*worlds, spool.as_ref(), lps);
         let outcome = simulation.collect(alone, started, sources, run)?;
-        let outcome = outcome.expect("the first process gets the outcome");
+        let mut outcome = outcome.expect("the first process gets the outcome");
+        launches.iter().for_each(|launches| launches.complete(&mut outcome));
         let mut network = region.into_network();
         let links = if records_links { network.link_loads(outcome.simulated_time()) } else { None };
         let host_loads = || HostLoads::new(outcome.simulated_time(), network.host_totals());

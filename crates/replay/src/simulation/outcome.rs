@@ -16,6 +16,7 @@ use super::RunError;
 use crate::checkpoint::CheckpointSummary;
 use crate::fast_forward::FastForward;
 use crate::partition::PartitionCut;
+use crate::placement::Placement;
 
 /// Use of an I/O server during a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,10 @@ pub struct ServerUse {
 /// The result of a program of a run.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramOutcome {
+    /// Start of the program.
+    pub start: SimTime,
+    /// Hosts of its ranks, where a program starts at an instant that was not known before the run.
+    pub placement: Option<Placement>,
     /// End time of each rank.
     pub ends: Vec<SimTime>,
     /// Statistics of each rank.

@@ -17,6 +17,7 @@ use crate::checkpoint::CheckpointPlan;
 use crate::contention::{RegionPlan, SharedMachine};
 use crate::fast_forward::{ForwardedRun, run_forwarded};
 use crate::network_tag::NetworkTag;
+use crate::placement::LpHosts;
 use crate::region_adapter::{InRegions, Part, RegionAdapter};
 
 /// A replay region by region that lacks the networks of its regions only.
@@ -125,7 +126,7 @@ impl<'a> RegionalReplay<'a> {
     ) -> Result<RegionsDone<'a, N>, RunError> {
         let started = Instant::now();
         let Self { simulation, cluster, engine, plan, blocks, checkpoints, forwards, progress, .. } = self;
-        let machines = simulation.shared_machines();
+        let machines = simulation.shared_machines(None);
         let records_hosts = simulation.spec.host_loads;
         // The loads of hosts include all computations.
         let machines: Vec<SharedMachine<'_>> = match self.computes_ahead && !records_hosts {
@@ -138,13 +139,13 @@ impl<'a> RegionalReplay<'a> {
         let others = (0..blocks.members()).filter(|&member| member != me);
         let elsewhere = others.flat_map(|other| simulation.programs.first_lps(blocks.lps(other)));
         let elsewhere: Vec<LpId> = elsewhere.collect();
-        let worlds = simulation.worlds(&machines, (&mine, &elsewhere), spool.as_ref(), forwards);
+        let worlds = simulation.worlds(&machines, (&mine, &elsewhere), spool.as_ref(), forwards, None);
         let rules = simulation.file_rules();
-        let (lp_hosts, lp_regions) = (simulation.programs.lp_hosts(), blocks.region_of_lp());
+        let (lp_hosts, lp_regions) = (LpHosts::new(simulation.programs.lp_hosts()), blocks.region_of_lp());
         let adapter = |(index, network): (_, N)| {
             let network = if records_hosts { network.with_host_loads() } else { network };
             let part = Some(Part { index, hosts: &plan.hosts, lp_regions });
-            RegionAdapter::new(network, simulation.region_storage(&rules, part), lp_hosts, part)
+            RegionAdapter::new(network, simulation.region_storage(&rules, part), &lp_hosts, part)
         };
         let adapters = blocks.regions(me).zip(networks).map(adapter).collect();
         let mut regions = InRegions::new(engine.clone(), plan.span, blocks, adapters, &worlds);

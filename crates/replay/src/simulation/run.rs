@@ -5,7 +5,7 @@ use std::time::Instant;
 use mpi_model::{Findings, Machine, RankProcess, Replay, ReplayError};
 use netmodel::{ContentionFree, RouteError};
 use pdes_core::{
-    Cluster, Ending, Fault, LpId, Partition, Process, Progress, RegionBlocks, RegionalEngine, Run,
+    Cluster, Ending, Fault, LpId, Partition, Process, Progress, RegionBlocks, RegionalEngine, Run, SimTime,
     UnorderedConditional,
 };
 use timeline::Spool;
@@ -19,8 +19,10 @@ use crate::contention::{RegionPlan, SharedMachine};
 use crate::contention_free::ContentionFreeMachine;
 use crate::execution::{ExecutionMode, Feature};
 use crate::fast_forward::{ForwardedRun, run_forwarded};
+use crate::launches::{Launches, Start};
 use crate::models::RegionalNetwork;
 use crate::partition::{PartitionSource, RankAssignment};
+use crate::placement::{LpHosts, Placement};
 use crate::programs::Program;
 use crate::region_adapter::Part;
 use crate::storage::{FileRules, StorageResources};
@@ -210,7 +212,9 @@ impl Simulation {
         let machine = |placement| {
             ContentionFreeMachine::new(&self.platform, placement, model.clone()).with_noise(noise)
         };
-        let machines: Vec<_> = self.programs.placements().map(machine).collect();
+        let lp_hosts = LpHosts::new(self.programs.lp_hosts());
+        let launches = self.launches(&lp_hosts);
+        let machines: Vec<_> = self.placements(launches.as_ref()).into_iter().map(machine).collect();
         let (me, members, lps) = (cluster.member(), cluster.members(), self.programs.lps());
         let RankAssignment { partition, cuts } = match &self.rank_assignment {
             Some(assignment) => assignment.clone(),
@@ -224,7 +228,7 @@ impl Simulation {
         let elsewhere: Vec<LpId> = elsewhere.collect();
         let mut free = FreeRunning { engine, lps };
         if self.fast_forwards() {
-            let worlds = self.worlds(&machines, (&mine, &elsewhere), None, true);
+            let worlds = self.worlds(&machines, (&mine, &elsewhere), None, true, None);
             let (checkpoints, sources) = (checkpoints.take(), (&*worlds, None, &*mine));
             let done = run_forwarded(self, cluster, checkpoints, true, &mut free, sources, progress)?;
             let ForwardedRun { run, checkpoints, fast_forward } = done;
@@ -236,10 +240,13 @@ impl Simulation {
             self.begin_anew(progress);
         }
         let spool = self.spool();
-        let worlds = self.worlds(&machines, (&mine, &elsewhere), spool.as_ref(), false);
+        let worlds = self.worlds(&machines, (&mine, &elsewhere), spool.as_ref(), false, launches.as_ref());
         let sources = (&*worlds, spool.as_ref(), &*mine);
         let (run, checkpoints) = run_to_end(self, cluster, checkpoints, &mut free, sources, progress)?;
-        let outcome = self.collect(cluster, started, (&worlds, spool.as_ref(), mine), run)?;
+        let mut outcome = self.collect(cluster, started, (&worlds, spool.as_ref(), mine), run)?;
+        if let (Some(outcome), Some(launches)) = (&mut outcome, &launches) {
+            launches.complete(outcome);
+        }
         Ok(outcome.map(|outcome| Outcome { cuts, checkpoints, ..outcome }))
     }
 
@@ -277,11 +284,27 @@ impl Simulation {
         );
     }
 
+    /// Returns the starts of programs that are not known before the run, if there are any.
+    pub(super) fn launches<'a>(&'a self, lp_hosts: &'a LpHosts) -> Option<Launches<'a>> {
+        Launches::of(&self.programs, lp_hosts, self.spec.scheduler.as_deref())
+    }
+
+    /// Returns the placement of each program.
+    fn placements<'a>(&'a self, launches: Option<&'a Launches<'_>>) -> Vec<&'a Placement> {
+        launches.map_or_else(
+            || self.programs.placements().collect(),
+            |launches| launches.placements().iter().collect(),
+        )
+    }
+
     /// Creates the machine of each program, with contention.
-    pub(super) fn shared_machines(&self) -> Vec<SharedMachine<'_>> {
+    pub(super) fn shared_machines<'a>(
+        &'a self,
+        launches: Option<&'a Launches<'_>>,
+    ) -> Vec<SharedMachine<'a>> {
         let (parameters, noise) = (&self.spec.network, self.spec.noise.as_deref());
         let machine = |placement| SharedMachine::new(&self.platform, placement, parameters).with_noise(noise);
-        self.programs.placements().map(machine).collect()
+        self.placements(launches).into_iter().map(machine).collect()
     }
 
     /// Creates the replays of all programs on their machines. Takes the logical processes of this process of the operating system, and
@@ -292,8 +315,9 @@ impl Simulation {
         (mine, elsewhere): (&[LpId], &[LpId]),
         spool: Option<&'a Spool>,
         stops_at_iterations: bool,
+        launches: Option<&'a Launches<'_>>,
     ) -> Vec<Replay<'a, M>> {
-        let world = |(program, machine): (&'a Program, &'a M)| {
+        let world = |(number, (program, machine)): (usize, (&'a Program, &'a M))| {
             // A timeline is of the first program.
             let is_first = program.first_lp == LpId::new(0);
             let world = program
@@ -304,11 +328,15 @@ impl Simulation {
                 .with_matrix(self.spec.matrix_groups)
                 .with_recording(self.recording(spool).filter(|_| is_first))
                 .with_other_processes(program.ranks_of(elsewhere).collect());
+            let world = match launches {
+                Some(launches) => world.with_launcher(launches, number),
+                None => world,
+            };
             let world = if self.spec.region_times { world.with_region_times() } else { world };
             let world = if stops_at_iterations { world.stopping_at_iterations() } else { world };
             if self.spec.critical_path { world.with_critical_paths(program.ranks_of(mine)) } else { world }
         };
-        self.programs.iter().zip(machines).map(world).collect()
+        self.programs.iter().zip(machines).enumerate().map(world).collect()
     }
 
     /// Merges the results of all processes on the first one, or returns the reason why there are none. Takes the logical processes of this
@@ -340,7 +368,18 @@ impl Simulation {
         for (program, findings) in self.programs.iter().zip(findings) {
             let later = program.trace.ranks() as usize;
             let (later_ends, later_statistics) = (ends.split_off(later), statistics.split_off(later));
-            programs.push(ProgramOutcome { ends, statistics, findings, timeline: None });
+            let start = match program.spec.start {
+                Start::At(start) => start,
+                Start::After(_) | Start::Submitted(_) => SimTime::ZERO,
+            };
+            programs.push(ProgramOutcome {
+                start,
+                placement: None,
+                ends,
+                statistics,
+                findings,
+                timeline: None,
+            });
             (ends, statistics) = (later_ends, later_statistics);
         }
         programs[0].timeline = timeline;

@@ -1,0 +1,28 @@
+//! Programs that start during the run, when something decides so.
+
+use std::fmt;
+use std::ops::Range;
+
+use pdes_core::{LpId, SimTime};
+
+/// Decides during a run which of its programs start, where and when.
+///
+/// Rank 0 of a program reports its end, and asks for a decision at the instants of ends and submissions, as conditional events: no
+/// action of any rank lies before the instant of a decision.
+///
+/// # Laws
+/// [`launch`](Self::launch) is called in the order of time, by one rank at a time. An end that is reported before or after a decision in
+/// wall-clock time counts for it if its instant is not later. [`start`](Self::start) of a program does not change once there is one.
+pub trait Launcher: fmt::Debug + Send + Sync {
+    /// Returns the instant at which a program was started; `None` if it was not.
+    fn start(&self, program: usize) -> Option<SimTime>;
+
+    /// Returns the instant at which a program is submitted, so that it may start; `None` if it only follows the end of another one.
+    fn submission(&self, program: usize) -> Option<SimTime>;
+
+    /// Reports the end of the last rank of a program.
+    fn end(&self, program: usize, at: SimTime);
+
+    /// Decides what starts now, after all ends and submissions up to this instant; returns the logical processes of the ranks that start.
+    fn launch(&self, now: SimTime) -> Vec<Range<LpId>>;
+}
