@@ -122,6 +122,14 @@ fn fixed_computations_take_their_time() {
     assert_eq!(lines, ["0.003000"]);
 }
 
+/// What a rank posts before it has the turn for the first time is not lost.
+#[test]
+fn each_rank_has_a_communicator_of_its_own() {
+    let body = "int one = 1, sum = 0;\nMPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);\nprintf(\"%d\\n\", sum);";
+    let Some(program) = Program::with_body(body) else { return };
+    assert_eq!(program.lines_and_digest(4, &[]).0, ["1"; 4]);
+}
+
 #[test]
 fn mistakes_are_named_with_rank_and_call() {
     let cases = [

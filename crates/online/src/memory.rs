@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytemuck::Pod;
@@ -175,13 +175,7 @@ impl Memory {
         unsafe { std::sync::atomic::AtomicU64::from_ptr(pointer.cast()) }.store(value, Ordering::Release);
     }
 
-    /// Gives the turn to a rank, and waits until it gives it back, or has ended, or `is_over`. Returns whether the simulator has the turn.
-    pub(crate) fn give_turn(&self, rank: u32, is_over: impl Fn() -> bool) -> bool {
-        self.release_turn(rank);
-        self.await_turn(&self.slot(rank).turn, is_over)
-    }
-
-    /// Gives the turn to a rank. At its begin it has the turn already.
+    /// Gives the turn to a rank that waits for it.
     pub(crate) fn release_turn(&self, rank: u32) {
         let turn = &self.slot(rank).turn;
         let given = turn.compare_exchange(turn::SIMULATOR, turn::RANK, Ordering::AcqRel, Ordering::Acquire);
@@ -190,7 +184,10 @@ impl Memory {
         }
     }
 
-    fn await_turn(&self, turn: &AtomicU32, is_over: impl Fn() -> bool) -> bool {
+    /// Waits until a rank gives the turn back, or has ended, or `is_over`. At its begin it has the turn. Returns whether the simulator has
+    /// the turn.
+    pub(crate) fn await_turn(&self, rank: u32, is_over: impl Fn() -> bool) -> bool {
+        let turn = &self.slot(rank).turn;
         loop {
             match turn.load(Ordering::Acquire) {
                 turn::SIMULATOR => return true,

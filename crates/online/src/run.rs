@@ -39,12 +39,15 @@ pub(crate) struct RunSettings {
 }
 
 impl Run {
-    /// Gives the turn to a rank, and waits until it has posted operations.
+    /// Gives the turn to a rank, unless it has it from its begin, and waits until it has posted operations.
     ///
     /// # Errors
     /// The rank has ended.
-    pub(crate) fn take_turn(&self, rank: u32) -> Result<(), Box<str>> {
-        match self.memory.give_turn(rank, || self.has_ended.load(Ordering::Acquire)) {
+    pub(crate) fn take_turn(&self, rank: u32, is_first: bool) -> Result<(), Box<str>> {
+        if !is_first {
+            self.memory.release_turn(rank);
+        }
+        match self.memory.await_turn(rank, || self.has_ended.load(Ordering::Acquire)) {
             true => Ok(()),
             false => Err(self.describe_end(rank).into()),
         }

@@ -230,7 +230,7 @@ impl<'t> RankSource<'t> {
     fn next_operation(&mut self) -> Result<Operation, Box<str>> {
         let (length, read) = &mut self.operations;
         if read == length {
-            self.run.take_turn(self.me.get())?;
+            self.run.take_turn(self.me.get(), *length == 0)?;
             let posted = self.run.memory.slot(self.me.get()).operations.load(Ordering::Relaxed);
             (*length, *read) = (posted, 0);
             if posted == 0 {
