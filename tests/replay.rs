@@ -12,6 +12,8 @@ mod any_source;
 mod arrivals;
 #[path = "replay/calibration.rs"]
 mod calibration;
+#[path = "replay/certificates.rs"]
+mod certificates;
 #[path = "replay/changes.rs"]
 mod changes;
 #[path = "replay/checkpoints.rs"]

@@ -10,7 +10,7 @@ use pdes_replay::{Execution, Feature, Model};
 use super::Page;
 
 /// The rows of the table, in the order of the type, with the pages of the book.
-const FEATURES: [(Feature, &str, &str); 23] = [
+const FEATURES: [(Feature, &str, &str); 24] = [
     (Feature::Threads, "threads", "parallel.md"),
     (Feature::Processes, "processes", "parallel.md#processes"),
     (Feature::Checkpoints, "checkpoints", "checkpoints.md"),
@@ -22,6 +22,7 @@ const FEATURES: [(Feature, &str, &str); 23] = [
     (Feature::CriticalPath, "critical path", "critical-path.md"),
     (Feature::Timeline, "timeline", "timelines.md"),
     (Feature::Profile, "profile", "parallel.md#profile"),
+    (Feature::Certificate, "certificate", "certificates.md"),
     (Feature::Partition, "partition", "parallel.md#partitions"),
     (Feature::RegionCosts, "region costs", "epochs.md#on-several-threads-and-processes"),
     (Feature::Text, "text", "traces.md"),

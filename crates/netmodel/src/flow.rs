@@ -180,6 +180,15 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
         network
     }
 
+    /// Returns the tag of each message whose data flow, and its rate [B/s] since the last [`next_event`](NetworkModel::next_event).
+    /// Takes time proportional to the messages that flow and their links.
+    pub fn rates(&self) -> impl Iterator<Item = (T, f64)> + '_ {
+        self.sharing.flows_in_order().map(|flow| {
+            let rate = self.sharing.level(flow) / self.sharing.penalty(flow);
+            (self.pending.tag(self.active[flow.index()].message), rate)
+        })
+    }
+
     /// Returns the observer.
     pub fn into_observer(self) -> O {
         self.volumes.observer

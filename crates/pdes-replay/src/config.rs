@@ -599,7 +599,7 @@ impl PathKey {
 }
 
 /// The keys whose values are paths.
-const PATH_KEYS: [PathKey; 14] = [
+const PATH_KEYS: [PathKey; 15] = [
     PathKey::new("trace", "path", "trace", PathUsage::Read),
     PathKey::new("job", "trace", "trace", PathUsage::Read),
     PathKey::new("job", "hosts", "hosts file", PathUsage::Read),
@@ -613,6 +613,7 @@ const PATH_KEYS: [PathKey; 14] = [
     PathKey::new("checkpoint", "directory", "directory of checkpoints", PathUsage::Kept),
     PathKey::new("output", "report", "report", PathUsage::Written),
     PathKey::new("output", "profile", "profile", PathUsage::Written),
+    PathKey::new("output", "certificate", "certificate", PathUsage::Written),
     PathKey::new("timeline", "file", "timeline", PathUsage::Written),
 ];
 

@@ -151,6 +151,7 @@ impl Validation {
             matrix_groups: None,
             checkpoints: None,
             profile: None,
+            certificate: None,
             ..spec.clone()
         };
         let simulation = Simulation::load(&spec)?;

@@ -53,6 +53,8 @@ pub enum Feature {
     Timeline,
     /// A profile of the parallelism.
     Profile,
+    /// A certificate.
+    Certificate,
     /// An assignment of ranks to workers other than blocks.
     Partition,
     /// Costs of regions from a profile.
@@ -121,6 +123,12 @@ pub enum Obstacle {
     /// The iterations of a program in code are not known before they run.
     #[error("what a program in code does next is not known before it runs")]
     CodeNotKnown,
+    /// A certificate does not tell all that happens.
+    #[error("a certificate (output.certificate): {0}")]
+    NotCertified(&'static str),
+    /// A certificate is written in the order of time.
+    #[error("a certificate has one order of events (output.certificate)")]
+    CertifiedOrder,
     /// A profile replays a trace many times.
     #[error("a profile is that of a trace: leave output.profile out with programs in code")]
     CodeNotProfiled,
@@ -260,8 +268,37 @@ impl Execution {
         let has_queues = has(Feature::FileSystems) || has(Feature::SharedPointers);
         // A run that resumes from a checkpoint may have another number of threads.
         let has_parts = has(Feature::Threads) || has(Feature::Checkpoints);
+        let why_not_certified = [
+            (
+                model.key != "flow" && model.key != "contention-free",
+                "its checker knows the models flow and contention-free only",
+            ),
+            (has_epochs, "with epochs rates are not max-min at every event: set network.epoch_s = 0"),
+            (
+                has(Feature::FastForward),
+                "iterations that fast-forward skips have no lines: leave engine.fast_forward out",
+            ),
+            (
+                has(Feature::Checkpoints),
+                "the events before a checkpoint are not saved: leave checkpoints out",
+            ),
+            (has(Feature::Noise), "the checker knows no noise"),
+            (has(Feature::Changes), "the checker knows no resources that change"),
+            (
+                has(Feature::Timeline),
+                "it takes the events of ranks in place of a timeline: write one of them",
+            ),
+            (has(Feature::Profile), "a profile replays again: leave output.profile out"),
+            (has(Feature::Code), "the actions of a program in code are not known"),
+            (has(Feature::Graph), "the checker knows actions that follow each other, not GOAL schedules"),
+            (has(Feature::Files), "the checker knows no files"),
+            (has(Feature::Programs) || has(Feature::Launches), "the checker knows one program"),
+        ];
+        let not_certified = why_not_certified.into_iter().find(|(is_so, _)| *is_so);
+        let not_certified = not_certified.map(|(_, why)| Obstacle::NotCertified(why));
         // The mode in which several threads share the replay, or the reason why one has all of it.
         let shared = match model.parallelism {
+            _ if has(Feature::Certificate) => Err(Obstacle::CertifiedOrder),
             _ if has_epochs && !has(Feature::Launches) => Ok(ExecutionMode::Epochs),
             Parallelism::Uncontended if !has_queues => Ok(ExecutionMode::Uncontended),
             _ if has(Feature::Launches) => Err(Obstacle::LaunchOrder),
@@ -281,6 +318,7 @@ impl Execution {
         let one_process = match (mode, &shared) {
             _ if has(Feature::Code) => Some(Obstacle::CodeOnProcesses),
             _ if has(Feature::Launches) => Some(Obstacle::LaunchMemory),
+            _ if has(Feature::Certificate) => Some(Obstacle::CertifiedOrder),
             (ExecutionMode::Uncontended | ExecutionMode::Regions, _) => None,
             (ExecutionMode::Epochs, _) => (regions < 2).then_some(Obstacle::OneRegion),
             (_, Err(why)) if model.parallelism != Parallelism::Windows => Some(why.clone()),
@@ -318,6 +356,7 @@ impl Execution {
             (Feature::Changes, (!capabilities.changes).then_some(Obstacle::NoChanges(model.key))),
             (Feature::CriticalPath, has(Feature::Changes).then_some(Obstacle::ChangingPath)),
             (Feature::Profile, not_profiled),
+            (Feature::Certificate, not_certified),
             (
                 Feature::Timeline,
                 has(Feature::Programs).then_some(Obstacle::OneProgram("a timeline (timeline.file)")),
@@ -345,6 +384,7 @@ impl Execution {
     pub fn check(&self) -> Result<(), Obstacle> {
         let required = [
             Feature::Checkpoints,
+            Feature::Certificate,
             Feature::Changes,
             Feature::CriticalPath,
             Feature::Files,
@@ -367,6 +407,9 @@ fn schedule_obstacle(feature: Feature) -> Option<Obstacle> {
         Feature::Checkpoints => Obstacle::ScheduleCheckpoints,
         Feature::Timeline => Obstacle::ScheduleTimeline,
         Feature::Profile => Obstacle::ProfileOfGraph,
+        Feature::Certificate => {
+            Obstacle::NotCertified("the checker knows actions that follow each other, not GOAL schedules")
+        }
         _ => Obstacle::ScheduleOnly,
     })
 }

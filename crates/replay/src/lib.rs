@@ -14,6 +14,7 @@
 
 mod acquisition_warnings;
 mod allocation;
+mod certificate;
 mod checkpoint;
 mod code;
 mod concurrent;
@@ -45,6 +46,7 @@ mod storage;
 mod timeline;
 
 pub use ::timeline::{Format as TimelineFormat, Summary as TimelineSummary, TimelineError};
+pub use certificate::CertificateSummary;
 pub use checkpoint::{CheckpointError, CheckpointPlan, CheckpointSummary, StopHandle};
 pub use code::{CodeProgram, Data, Message, Mpi, Request, RunningProgram, Values};
 pub use concurrent::run_all;

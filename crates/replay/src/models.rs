@@ -132,8 +132,11 @@ pub static MODELS: [Model; 4] = [
         network: Some(Network {
             capabilities: FLOWS,
             replay: |replay| {
-                let network = FlowNetwork::new(replay.platform(), replay.parameters());
-                replay.on(network).map(|(outcome, _)| outcome)
+                let (platform, parameters) = (replay.platform(), replay.parameters());
+                if replay.is_certified() {
+                    return replay.certified_on(FlowNetwork::new(platform, parameters));
+                }
+                replay.on(FlowNetwork::new(platform, parameters)).map(|(outcome, _)| outcome)
             },
             regions: Some(RegionalNetwork { plan: None, replay: in_windows }),
         }),
@@ -159,8 +162,11 @@ pub static MODELS: [Model; 4] = [
         network: Some(Network {
             capabilities: Capabilities { links: false, cores: false, ..FLOWS },
             replay: |replay| {
-                let network = UncontendedNetwork::new(replay.platform(), replay.parameters());
-                replay.on(network).map(|(outcome, _)| outcome)
+                let (platform, parameters) = (replay.platform(), replay.parameters());
+                if replay.is_certified() {
+                    return replay.certified_on(UncontendedNetwork::new(platform, parameters));
+                }
+                replay.on(UncontendedNetwork::new(platform, parameters)).map(|(outcome, _)| outcome)
             },
             regions: Some(RegionalNetwork {
                 plan: Some(RegionPlan::without_contention),

@@ -26,6 +26,7 @@ use pdes_core::{
 };
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
+use crate::certificate::CertificateRecorder;
 use crate::checkpoint::StopHandle;
 use crate::contention::RegionPlan;
 use crate::execution::{Execution, ExecutionMode, Feature};
@@ -80,6 +81,8 @@ pub struct Simulation {
     stop: StopHandle,
     /// Consumer of the events of all ranks in place of a timeline.
     event_sink: Option<(Excerpt, Arc<dyn EventSink + Send>)>,
+    /// Recorder of the certificate, which consumes the events of all ranks, too.
+    certificate: Option<Arc<CertificateRecorder>>,
     /// Warnings about the traces, computed on first use: some read all ranks.
     trace_warnings: OnceLock<Vec<String>>,
     /// Features that the traces have on this platform.
@@ -257,6 +260,11 @@ impl Simulation {
         trace_features.extend(spec.scheduler.is_some().then_some(Feature::Scheduling));
         let spec = RunSpec { mpi: programs.first().spec.mpi.clone(), ..spec.clone() };
         platform.scale_speeds(spec.amount_scale(&programs.first().trace).recip());
+        let certificate = spec.certificate.clone().map(CertificateRecorder::new).map(Arc::new);
+        let event_sink = certificate.clone().map(|recorder| {
+            let sink: Arc<dyn EventSink + Send> = recorder;
+            (Excerpt { operations: true, ..Excerpt::default() }, sink)
+        });
         let load_time = started.elapsed();
         let simulation = Self {
             spec,
@@ -272,7 +280,8 @@ impl Simulation {
             jitter: None,
             batch: None,
             stop: StopHandle::default(),
-            event_sink: None,
+            event_sink,
+            certificate,
             trace_warnings: OnceLock::new(),
             trace_features,
             window: OnceLock::new(),
@@ -363,6 +372,7 @@ impl Simulation {
             (Feature::CriticalPath, spec.critical_path),
             (Feature::Timeline, spec.timeline.is_some()),
             (Feature::Profile, spec.profile.is_some()),
+            (Feature::Certificate, spec.certificate.is_some()),
             (Feature::Partition, spec.partition != PartitionSource::Blocks),
             (Feature::RegionCosts, spec.region_costs.is_some()),
         ];

@@ -134,6 +134,8 @@ pub struct RunSpec {
     pub report: Option<PathBuf>,
     /// Path of the profile of the parallelism.
     pub profile: Option<PathBuf>,
+    /// Path of the certificate.
+    pub certificate: Option<PathBuf>,
 }
 
 impl RunSpec {
@@ -192,6 +194,7 @@ impl RunSpec {
             timeline: None,
             report: None,
             profile: None,
+            certificate: None,
         }
     }
 
@@ -294,7 +297,14 @@ impl RunSpec {
 
     /// Returns the specification without files that it writes beside its result.
     pub fn without_outputs(&self) -> Self {
-        Self { checkpoints: None, timeline: None, report: None, profile: None, ..self.clone() }
+        Self {
+            checkpoints: None,
+            timeline: None,
+            report: None,
+            profile: None,
+            certificate: None,
+            ..self.clone()
+        }
     }
 }
 

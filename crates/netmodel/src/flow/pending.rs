@@ -102,6 +102,11 @@ impl<T: Copy> PendingList<T> {
         }
     }
 
+    /// Returns the tag of an item.
+    pub(super) fn tag(&self, id: PendingId) -> T {
+        self.list[id.0 as usize].tag
+    }
+
     #[inline]
     pub(super) fn work(&self, id: PendingId) -> Work {
         self.list[id.0 as usize].work

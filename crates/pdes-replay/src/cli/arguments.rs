@@ -334,6 +334,9 @@ pub(crate) struct RunArguments {
     /// Replays a second time, and writes the parallelism of the replay and the times predicted for up to 4096 workers (JSON).
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) profile: Option<PathBuf>,
+    /// Writes all events and rates as a certificate, which tools/check-certificate verifies.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) certificate: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) timeline: super::timeline::TimelineArguments,
 }

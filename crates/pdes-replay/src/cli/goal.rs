@@ -53,6 +53,7 @@ pub(crate) fn check_features(config: &Config, processes: usize) -> Result<()> {
         (Feature::Checkpoints, config.section("checkpoint").is_some()),
         (Feature::Timeline, config.section("timeline").is_some()),
         (Feature::Profile, config.text("output", "profile").is_some()),
+        (Feature::Certificate, config.text("output", "certificate").is_some()),
     ];
     let features = asked.into_iter().filter_map(|(feature, is_asked)| is_asked.then_some(feature)).collect();
     let model = Model::find(MODEL).expect("it is in the registry");

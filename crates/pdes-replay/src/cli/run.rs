@@ -170,7 +170,12 @@ fn print(simulation: &Simulation, outcome: &Outcome, configuration: Table, quiet
         tracing::info!("wrote the report {}", path.display());
     }
     let timeline = simulation.spec().timeline.as_ref().map(|plan| &plan.path);
-    let outputs = [simulation.spec().report.as_ref(), simulation.spec().profile.as_ref(), timeline];
+    let outputs = [
+        simulation.spec().report.as_ref(),
+        simulation.spec().profile.as_ref(),
+        simulation.spec().certificate.as_ref(),
+        timeline,
+    ];
     let has_stdout = outputs.into_iter().flatten().any(|path| is_stdout(path));
     summary::print(&report, outcome, quiet, has_stdout)
 }
@@ -213,6 +218,7 @@ pub(super) fn with_flags(mut config: Config, arguments: &RunArguments) -> Result
         ("--report", "output", "report", path(&arguments.report)),
         ("--json", "output", "report", arguments.json.then(|| "-".into())),
         ("--profile", "output", "profile", path(&arguments.profile)),
+        ("--certificate", "output", "certificate", path(&arguments.certificate)),
     ];
     for (flag, section, key, value) in flags.into_iter().chain(arguments.timeline.flags()) {
         if let Some(value) = value {
@@ -226,7 +232,12 @@ pub(super) fn with_flags(mut config: Config, arguments: &RunArguments) -> Result
 /// Creates the directories of outputs before the run, so that a long run does not end with a report that cannot be written.
 pub(super) fn check_outputs(spec: &RunSpec) -> Result<()> {
     let timeline = spec.timeline.as_ref().map(|timeline| timeline.path.clone());
-    for (what, path) in [("report", &spec.report), ("profile", &spec.profile), ("timeline", &timeline)] {
+    for (what, path) in [
+        ("report", &spec.report),
+        ("profile", &spec.profile),
+        ("certificate", &spec.certificate),
+        ("timeline", &timeline),
+    ] {
         let Some(path) = path else { continue };
         if path.is_dir() {
             return Err(Misuse(format!(

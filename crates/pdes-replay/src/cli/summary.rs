@@ -5,13 +5,15 @@ use std::io::Write as _;
 
 use anyhow::Result;
 use figures::quantity::prefixed;
-use pdes_replay::{CheckpointSummary, FastForward, Outcome, Parameters, PartitionCut, RankEnd, Report};
+use pdes_replay::{
+    CertificateSummary, CheckpointSummary, FastForward, Outcome, Parameters, PartitionCut, RankEnd, Report,
+};
 
 /// Prints the summary, unless the command is quiet, and the simulated time: to stdout, or to stderr if stdout is one of the outputs.
 pub(crate) fn print(report: &Report, outcome: &Outcome, quiet: bool, to_stderr: bool) -> Result<()> {
     let mut text = String::new();
     if !quiet {
-        summarize(report, &mut text)?;
+        summarize(report, outcome, &mut text)?;
     }
     writeln!(text, "simulated time: {:.9} s", outcome.simulated_time())?;
     write(&text, to_stderr)
@@ -26,7 +28,7 @@ pub(crate) fn write(text: &str, to_stderr: bool) -> Result<()> {
     Ok(())
 }
 
-fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
+fn summarize(report: &Report, outcome: &Outcome, text: &mut String) -> std::fmt::Result {
     writeln!(
         text,
         "{} ranks, {} actions, {} messages with {}",
@@ -86,6 +88,15 @@ fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
             write!(text, ", resumed after {actions} actions that took {replayed_before_s:.3} s")?;
         }
         writeln!(text)?;
+    }
+    if let Some(CertificateSummary { bytes, messages, writing_time }) = outcome.certificate {
+        writeln!(
+            text,
+            "certificate: {} ({} B per message), of which the programs took {:.3} s after the replay",
+            size(bytes),
+            bytes / messages.max(1),
+            writing_time.as_secs_f64()
+        )?;
     }
     if let Some(PartitionCut { messages, bytes, blocks_messages, blocks_bytes }) = report.cuts {
         writeln!(

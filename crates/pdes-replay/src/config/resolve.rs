@@ -134,6 +134,7 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         timeline,
         report: json_output("report", output.report)?,
         profile: json_output("profile", output.profile)?,
+        certificate: output.certificate,
         delays: jobs.slowdown,
         seed: jobs.seed,
         ..RunSpec::new(path, platform_source(platform)?, preset)

@@ -555,6 +555,9 @@ pub(super) struct OutputSection {
     /// File of the profile of the parallelism (JSON); the trace is replayed a second time.
     #[schemars(extend("x-value" = "the name of a file", "x-default" = "none", "x-page" = "parallel.md#profile"))]
     pub(super) profile: Option<PathBuf>,
+    /// File of the certificate, which `tools/check-certificate` verifies.
+    #[schemars(extend("x-value" = "the name of a file", "x-default" = "none", "x-page" = "certificates.md"))]
+    pub(super) certificate: Option<PathBuf>,
 }
 
 impl PlatformSection {

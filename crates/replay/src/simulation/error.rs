@@ -6,7 +6,7 @@ use mpi_model::collective::SelectionError;
 use mpi_model::{ReplayError, ReplayErrorKind};
 use netmodel::epoch::EpochError;
 use netmodel::{ChangeError, RegionError, RouteError};
-use pdes_core::{ClusterError, UnorderedConditional};
+use pdes_core::{ClusterError, Rank, UnorderedConditional};
 use timeline::TimelineError;
 use trace_mmap::{RecordingNote, TraceError};
 
@@ -29,6 +29,27 @@ pub enum RunError {
     /// Something that was asked for cannot be had.
     #[error(transparent)]
     Refused(#[from] Obstacle),
+    /// The checker of certificates does not know a call of the program.
+    #[error(
+        "rank {rank}, action {action}: a certificate (output.certificate) has no calls of {call}; the checker knows messages, waits for one or \
+         all requests, and blocking collective operations"
+    )]
+    UncertifiedCall {
+        /// The rank.
+        rank: Rank,
+        /// Index of the action.
+        action: u64,
+        /// The call.
+        call: String,
+    },
+    /// The certificate cannot be written.
+    #[error("the certificate {}: {source}", path.display())]
+    Certificate {
+        /// Path of the file.
+        path: PathBuf,
+        /// Cause.
+        source: std::io::Error,
+    },
     /// The programs of a run have more ranks than can be numbered.
     #[error("the programs have more than {} ranks together", u32::MAX)]
     TooManyRanks,

@@ -6,6 +6,7 @@ use netmodel::{HostLoads, NetworkModel, NetworkParameters, Platform};
 use pdes_core::{Cluster, LpId, OrderedEngine, Progress};
 
 use super::{Outcome, RunError, Simulation};
+use crate::certificate::{CertifiedNetwork, Rates, TaggedWork};
 use crate::checkpoint::{CheckpointPlan, InTimeOrder};
 use crate::contention::RegionPlan;
 use crate::fast_forward::{ForwardedRun, run_forwarded};
@@ -44,6 +45,24 @@ impl<'a> OrderedReplay<'a> {
     /// Returns the epochs, which a model with epochs has.
     pub(crate) fn epochs(&self) -> &'a RegionPlan {
         self.simulation.epochs().expect("the model was chosen because there are epochs")
+    }
+
+    /// Returns whether the run has a certificate.
+    pub(crate) fn is_certified(&self) -> bool {
+        self.simulation.certificate.is_some()
+    }
+
+    /// Replays all ranks on an idle network, and writes the certificate.
+    pub(crate) fn certified_on<N>(self, network: N) -> Result<Outcome, RunError>
+    where
+        N: NetworkModel<TaggedWork> + Rates + Send,
+    {
+        let simulation = self.simulation;
+        let recorder = simulation.certificate.as_ref().expect("the run has a certificate");
+        recorder.begin(simulation)?;
+        let network = CertifiedNetwork::new(network, self.platform(), self.parameters(), recorder);
+        let (outcome, _) = self.on(network)?;
+        Ok(Outcome { certificate: Some(recorder.finish(simulation)?), ..outcome })
     }
 
     /// Replays all ranks on an idle network, and returns it with the outcome.

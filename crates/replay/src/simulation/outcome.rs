@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use timeline::{SavedSpool, Summary};
 
 use super::RunError;
+use crate::certificate::CertificateSummary;
 use crate::checkpoint::CheckpointSummary;
 use crate::fast_forward::FastForward;
 use crate::partition::PartitionCut;
@@ -80,6 +81,8 @@ pub struct Outcome {
     pub fast_forward: Option<FastForward>,
     /// Checkpoint statistics; `None` if no checkpoints were requested.
     pub checkpoints: Option<CheckpointSummary>,
+    /// Size and cost of the certificate; `None` if none was written.
+    pub certificate: Option<CertificateSummary>,
     /// Number of operating-system processes.
     pub processes: u32,
     /// Largest resident memory of one process \[B\]; `None` if the system does not report it.
