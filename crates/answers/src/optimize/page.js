@@ -20,13 +20,13 @@ function showChanges() {
 
 function showSettings() {
   const box = section("settings", "Settings", verdict);
-  if (found.settings.length) box.append(element("pre", {}, found.settings.join("\n")));
+  if (found.settings.length) box.append(element("pre", { style: "white-space:pre-wrap;overflow-wrap:anywhere" }, found.settings.join("\n")));
   if (found.slack) {
     const { hosts, saved_share: share, saved_j: joules } = found.slack;
     box.append(element("p", {}, `Hosts that may compute slower save ${(100 * share).toFixed(1)} % of the dynamic energy of computations${joules === null ? "" : ` (${joules.toPrecision(4)} J)`}, if power goes with the cube of the frequency.`));
     table(box, [{ name: "host", value: ([host]) => host }, { name: "part of its frequency", value: ([, part]) => part }], Object.entries(hosts), { filters: false });
   }
-  if (found.patch) box.append(element("h3", {}, "All changes as a hypothesis for what-if"), element("pre", {}, found.patch));
+  if (found.patch) box.append(element("h3", {}, "All changes as a hypothesis for what-if"), element("pre", { style: "white-space:pre-wrap;overflow-wrap:anywhere" }, found.patch));
   if (found.hosts) table(box, [{ name: "rank", value: ([rank]) => rank }, { name: "host", value: ([, host]) => host }], found.hosts.map((host, rank) => [rank, host]));
   for (const [name, why] of Object.entries(found.refused)) box.append(element("p", { class: "note" }, `Left out: ${name}: ${why}`));
 }
