@@ -56,16 +56,17 @@ pub use replay::file_kind::{FileKind, other_suffix, recognize};
 pub use replay::names::{Mismatch, MismatchKind, Origin, nearest};
 pub use replay::schema::platform_schema;
 pub use replay::{
-    CertificateSummary, CheckpointError, CheckpointPlan, CheckpointSummary, ContentionFreeMachine, Deadlock,
-    Delay, Digest, Epoch, Execution, ExecutionMode, FastForward, Feature, HostPair, JobScheduler, LinkScale,
-    LogGopsSection, MODELS, Measured, Model, ModelSection, Network, NetworkPreset, NetworkTag, Obstacle,
-    OrderedReplay, Outcome, PRESETS, ParallelProfile, Parallelism, PartitionCut, PartitionError,
-    PartitionSource, Placement, PlacementError, PlacementPolicy, PlatformFileError, PlatformSource, Polling,
-    Predicted, PredictedRegions, ProgramOutcome, ProgramSpec, RankAssignment, RegionCostsError, RegionPlan,
-    RegionPlanner, RegionProfile, RegionalNetwork, RegionalOutcome, RegionalReplay, RegionalReplayer,
-    RegionsDone, Replayer, RunError, RunSpec, SchedulerRun, ServerUse, SharedMachine, Simulation, Start,
-    StopHandle, TimelineError, TimelineEstimate, TimelineFormat, TimelinePlan, TimelineSummary, WaitingRank,
-    WorkRequest, peak_rss_bytes, read_platform,
+    CertificateSummary, CheckpointError, CheckpointPlan, CheckpointSummary, CodeProgram,
+    ContentionFreeMachine, Deadlock, Delay, Digest, Epoch, Execution, ExecutionMode, FastForward, Feature,
+    HostPair, JobScheduler, LinkScale, LogGopsSection, MODELS, Measured, Model, ModelSection, Mpi, Network,
+    NetworkPreset, NetworkTag, Obstacle, OrderedReplay, Outcome, PRESETS, ParallelProfile, Parallelism,
+    PartitionCut, PartitionError, PartitionSource, Placement, PlacementError, PlacementPolicy,
+    PlatformFileError, PlatformSource, Polling, Predicted, PredictedRegions, ProgramOutcome, ProgramSpec,
+    RankAssignment, RegionCostsError, RegionPlan, RegionPlanner, RegionProfile, RegionalNetwork,
+    RegionalOutcome, RegionalReplay, RegionalReplayer, RegionsDone, Replayer, RunError, RunSpec,
+    RunningProgram, SchedulerRun, ServerUse, SharedMachine, Simulation, Start, StopHandle, TimelineError,
+    TimelineEstimate, TimelineFormat, TimelinePlan, TimelineSummary, WaitingRank, WorkRequest,
+    peak_rss_bytes, read_platform,
 };
 pub use report::{
     ActionTotal, AllLinks, Breakdown, CallNode, CallParts, CallTree, Column, Communication, ContendedLink,

@@ -34,7 +34,7 @@ impl Default for Start {
 /// A scheduler of the programs of a run on its hosts.
 pub trait JobScheduler: fmt::Debug + Send + Sync {
     /// Returns the scheduler of an idle machine, for one run.
-    fn begin(&self) -> Box<dyn SchedulerRun>;
+    fn begin(&self) -> Box<dyn SchedulerRun + '_>;
 }
 
 /// A scheduler during a run. It is told all that happens at an instant, in the order of instants, and then asked what starts.
@@ -58,12 +58,12 @@ pub(crate) struct Launches<'a> {
     lp_hosts: &'a LpHosts,
     placements: Vec<Placement>,
     starts: Vec<OnceLock<SimTime>>,
-    pending: Mutex<Pending>,
+    pending: Mutex<Pending<'a>>,
 }
 
 /// What is to be decided upon.
-struct Pending {
-    scheduler: Option<Box<dyn SchedulerRun>>,
+struct Pending<'a> {
+    scheduler: Option<Box<dyn SchedulerRun + 'a>>,
     /// Ends and submissions that no decision has taken into account, with their programs.
     ends: BTreeSet<(SimTime, usize)>,
     submissions: BTreeSet<(SimTime, usize)>,
@@ -74,7 +74,7 @@ impl<'a> Launches<'a> {
     pub(crate) fn of(
         programs: &'a Programs,
         lp_hosts: &'a LpHosts,
-        scheduler: Option<&dyn JobScheduler>,
+        scheduler: Option<&'a dyn JobScheduler>,
     ) -> Option<Self> {
         programs.are_launched().then(|| {
             let start = |program: &Program| match program.spec.start {

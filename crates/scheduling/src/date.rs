@@ -28,6 +28,16 @@ impl Date {
         micros(seconds).map(Self)
     }
 
+    /// Returns the date that is nearest to so many picoseconds after the beginning.
+    pub const fn from_picos(picos: u64) -> Self {
+        Self(picos / 1_000_000 + (picos % 1_000_000 >= 500_000) as u64)
+    }
+
+    /// Returns the number of microseconds since the beginning.
+    pub const fn micros(self) -> u64 {
+        self.0
+    }
+
     /// Returns the number of seconds since the beginning.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / MICROS as f64

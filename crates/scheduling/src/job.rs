@@ -1,5 +1,7 @@
 //! Jobs of a workload.
 
+use std::path::PathBuf;
+
 use crate::{Date, Span};
 
 /// Place of a job in its workload, from 0.
@@ -7,7 +9,7 @@ use crate::{Date, Span};
 pub struct JobId(pub usize);
 
 /// A batch job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// Name in the workload.
     pub name: String,
@@ -19,4 +21,23 @@ pub struct Job {
     pub estimate: Span,
     /// How long it really runs, unless a simulation decides.
     pub runtime: Span,
+    /// What it does in a simulation that decides how long it runs.
+    pub work: Work,
+}
+
+/// What a job does while it runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Work {
+    /// It occupies its nodes for its run time.
+    #[default]
+    Wait,
+    /// Each of its nodes computes so much \[flop\], and meanwhile sends so much to each other one \[B\].
+    Parallel {
+        /// Computation of a node \[flop\].
+        flops: f64,
+        /// Size of the message to each other node \[B\].
+        bytes: u64,
+    },
+    /// It is the program of a trace, whose path is as the workload tells it.
+    Trace(PathBuf),
 }

@@ -42,11 +42,11 @@ mod scheduler;
 mod workload;
 
 pub use date::{Date, Span};
-pub use job::{Job, JobId};
+pub use job::{Job, JobId, Work};
 pub use nodes::NodeSet;
 pub use policy::{POLICIES, Policy, PolicyEntry, Reservations, Start, View, find_policy};
 pub use schedule::{Run, Schedule, Summary};
 pub use scheduler::{Running, ScheduleError, Scheduler, simulate};
-pub use workload::batsim::{NodeRates, read as read_batsim};
+pub use workload::batsim::{NodeRates, RunTimes, read as read_batsim};
 pub use workload::swf::read as read_swf;
 pub use workload::{Workload, WorkloadError};

@@ -44,6 +44,11 @@ impl NodeSet {
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
     }
 
+    /// Yields the nodes in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.ranges().flat_map(|(first, last)| first..=last)
+    }
+
     /// Returns the set of the lowest `count` nodes, or `None` if there are fewer.
     pub fn lowest(&self, count: u32) -> Option<Self> {
         let mut missing = count;

@@ -18,7 +18,7 @@ use pool::Count;
 ///
 /// Laws: it starts waiting jobs only, each once, on as many nodes as the job needs, which are free and differ from those of other
 /// starts. If the machine is empty and a job waits, it starts one.
-pub trait Policy {
+pub trait Policy: Send {
     /// Returns the jobs that start now, in the order in which they do.
     fn starts(&mut self, view: &View<'_>) -> Vec<Start>;
 }

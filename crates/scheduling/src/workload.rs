@@ -3,7 +3,7 @@
 pub(crate) mod batsim;
 pub(crate) mod swf;
 
-use crate::{Date, Job, Span};
+use crate::{Date, Job, Span, Work};
 
 /// The jobs of a workload, with what was changed to read them.
 #[derive(Clone, Debug, Default)]
@@ -79,7 +79,14 @@ impl Noted {
 
 impl Builder {
     /// Adds a job, which ends when its estimate ends, at the latest. Without an estimate it is its run time.
-    fn add(&mut self, name: String, submitted: Date, nodes: u32, estimate: Option<Span>, runtime: Span) {
+    fn add(
+        &mut self,
+        name: String,
+        submitted: Date,
+        nodes: u32,
+        estimate: Option<Span>,
+        (runtime, work): (Span, Work),
+    ) {
         if estimate.is_none() {
             self.without_estimate.note(&name);
         }
@@ -87,7 +94,7 @@ impl Builder {
         if runtime > estimate {
             self.cut.note(&name);
         }
-        self.jobs.push(Job { name, submitted, nodes, estimate, runtime: runtime.min(estimate) });
+        self.jobs.push(Job { name, submitted, nodes, estimate, runtime: runtime.min(estimate), work });
     }
 
     fn build(self, nodes: Option<u32>) -> Workload {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use scheduling::{
-    Date, Job, NodeSet, POLICIES, Reservations, Schedule, Span, Workload, find_policy, read_swf, simulate,
+    Date, Job, NodeSet, POLICIES, Reservations, Schedule, Span, Work, Workload, find_policy, read_swf,
+    simulate,
 };
 
 use Reservations::{Counted, Named};
@@ -41,6 +42,7 @@ fn job(row: &Row, submitted: &str, estimate: &str, runtime: &str) -> Job {
         nodes: row["nodes"].parse().unwrap(),
         estimate: Span::from_seconds(seconds(&row[estimate])).unwrap(),
         runtime: Span::from_seconds(seconds(&row[runtime])).unwrap(),
+        work: Work::Wait,
     }
 }
 
@@ -167,6 +169,7 @@ fn any_job() -> impl Strategy<Value = Job> {
         nodes,
         estimate: Span::from_micros(estimate),
         runtime: Span::from_micros(runtime),
+        work: Work::Wait,
     })
 }
 

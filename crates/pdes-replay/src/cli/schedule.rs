@@ -1,5 +1,7 @@
 //! The command that schedules workloads of batch jobs.
 
+mod simulated;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -7,8 +9,10 @@ use anyhow::{Context, Result};
 use clap::Args;
 use netmodel::quantity::{Bandwidth, Speed};
 use outputs::{AtomicFile, FileRoles};
+use pdes_replay::RunSpec;
 use scheduling::{
-    NodeRates, POLICIES, PolicyEntry, Reservations, Workload, find_policy, read_batsim, read_swf, simulate,
+    NodeRates, POLICIES, PolicyEntry, Reservations, RunTimes, Workload, find_policy, read_batsim, read_swf,
+    simulate,
 };
 
 use super::Misuse;
@@ -35,9 +39,25 @@ pub(crate) struct ScheduleArguments {
     /// Bandwidth of the link of a node, such as 10Gbps, for profiles in bytes.
     #[arg(long, value_name = "BANDWIDTH", value_parser = parse_rate::<Bandwidth>)]
     bandwidth: Option<f64>,
-    /// Directory of the results: jobs.csv and schedule.html.
+    /// Platform on whose hosts the jobs run, in place of fixed run times: jobs whose profiles are traces, or flops and bytes, share its network.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["speed", "bandwidth"])]
+    platform: Option<PathBuf>,
+    /// Configuration with a platform, a network model and the rest of a run, but for its jobs.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["speed", "bandwidth"])]
+    config: Option<PathBuf>,
+    /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
+    #[arg(long, value_name = "SECTION.KEY=VALUE", conflicts_with_all = ["speed", "bandwidth"])]
+    set: Vec<String>,
+    /// Directory of the results: jobs.csv and schedule.html, with a platform also report.json.
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+}
+
+impl ScheduleArguments {
+    /// Returns whether a platform decides how long jobs run.
+    fn is_simulated(&self) -> bool {
+        self.platform.is_some() || self.config.is_some() || !self.set.is_empty()
+    }
 }
 
 /// Describes the policies.
@@ -49,10 +69,16 @@ fn policy_help() -> String {
 /// Schedules a workload, writes the schedule and prints its measures.
 pub(crate) fn run(arguments: &ScheduleArguments, quiet: bool) -> Result<()> {
     let ScheduleArguments { workload: path, output, policy, .. } = arguments;
-    let [table, page] = ["jobs.csv", "schedule.html"].map(|name| output.join(name));
+    let [table, page, report] = ["jobs.csv", "schedule.html", "report.json"].map(|name| output.join(name));
+    let is_simulated = arguments.is_simulated();
     let mut roles = FileRoles::default();
     roles.input("workload", path);
     roles.output("table of jobs", &table);
+    if is_simulated {
+        roles.output("report", &report);
+    }
+    let inputs = [("platform", &arguments.platform), ("configuration", &arguments.config)];
+    inputs.iter().for_each(|(what, path)| path.iter().for_each(|path| roles.input(what, path)));
     if cfg!(feature = "pictures") {
         roles.output("page", &page);
     }
@@ -62,7 +88,9 @@ pub(crate) fn run(arguments: &ScheduleArguments, quiet: bool) -> Result<()> {
     if arguments.perfect_estimates {
         workload.perfect_estimates();
     }
-    let Some(nodes) = arguments.nodes.or(workload.nodes) else {
+    let spec = is_simulated.then(|| simulated::machine(arguments)).transpose()?;
+    let hosts = spec.as_ref().map(simulated::hosts).transpose()?;
+    let Some(nodes) = arguments.nodes.or(workload.nodes).or(hosts) else {
         let message =
             format!("{} does not tell how many nodes its machine has: give --nodes", path.display());
         return Err(Misuse(message).into());
@@ -70,8 +98,15 @@ pub(crate) fn run(arguments: &ScheduleArguments, quiet: bool) -> Result<()> {
     let reservations = if arguments.by_count { Reservations::Counted } else { Reservations::Named };
     let entry = find_policy(policy).expect("the command line knows the policies only");
     let jobs = &workload.jobs;
-    let schedule = simulate(jobs, nodes, entry.policy(reservations))
-        .with_context(|| format!("the workload {}", path.display()))?;
+    let schedule = match spec {
+        None => simulate(jobs, nodes, entry.policy(reservations)).map_err(anyhow::Error::from),
+        Some(spec) => {
+            let queue = simulated::Queue::new(jobs, nodes, entry, reservations);
+            let directory = path.parent().unwrap_or(Path::new(""));
+            simulated::simulate(RunSpec { report: Some(report), ..spec }, queue, directory)
+        }
+    };
+    let schedule = schedule.with_context(|| format!("the workload {}", path.display()))?;
     let write = || -> Result<()> {
         let mut file = AtomicFile::create(&table)?;
         schedule.write_csv(jobs, &mut file)?;
@@ -104,7 +139,8 @@ fn read(path: &Path, arguments: &ScheduleArguments) -> Result<Workload> {
     let read = || -> Result<Workload> {
         let text = std::fs::read_to_string(path)?;
         let rates = NodeRates { speed: arguments.speed, bandwidth: arguments.bandwidth };
-        Ok(if suffix == "swf" { read_swf(&text)? } else { read_batsim(&text, rates)? })
+        let run_times = if arguments.is_simulated() { RunTimes::Simulated } else { RunTimes::Fixed(rates) };
+        Ok(if suffix == "swf" { read_swf(&text)? } else { read_batsim(&text, run_times)? })
     };
     read().with_context(|| format!("the workload {}", path.display()))
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use mpi_model::Statistics;
 use pdes_core::SimDuration;
-use replay::{Delay, Digest, Outcome, Placement, ProgramSpec, Simulation};
+use replay::{Delay, Digest, Outcome, Placement, ProgramSpec, Simulation, Start};
 use serde::{Deserialize, Serialize};
 use trace_mmap::Trace;
 
@@ -114,9 +114,10 @@ impl Section for Jobs {
             Job {
                 name: names[index].clone(),
                 trace: spec.trace.display().to_string(),
-                placement: match &spec.hosts {
-                    Some(hosts) => hosts.display().to_string(),
-                    None => spec.placement.name().to_owned(),
+                placement: match (&spec.hosts, spec.start) {
+                    (_, Start::Submitted(_)) => "scheduled".to_owned(),
+                    (Some(hosts), _) => hosts.display().to_string(),
+                    (None, _) => spec.placement.name().to_owned(),
                 },
                 ranks: trace.ranks(),
                 hosts: placement.used_hosts(),

@@ -3,7 +3,7 @@
 use crate::NodeSet;
 
 /// A part of a machine: a set of nodes, or how many.
-pub(super) trait Pool: Clone + PartialEq {
+pub(super) trait Pool: Send + Clone + PartialEq {
     /// Makes the pool of some nodes.
     fn of(nodes: &NodeSet) -> Self;
 

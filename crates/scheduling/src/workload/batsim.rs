@@ -1,12 +1,13 @@
 //! Batsim's workloads in JSON: <https://batsim.readthedocs.io/en/latest/input-workload.html>.
 
 use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Builder, Workload, WorkloadError};
-use crate::{Date, Span};
+use crate::{Date, Span, Work};
 
 /// What a node computes and sends in a second, by which profiles in flops and bytes take time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,6 +16,15 @@ pub struct NodeRates {
     pub speed: Option<f64>,
     /// Bandwidth of the link of a node, in each direction \[B/s\].
     pub bandwidth: Option<f64>,
+}
+
+/// What decides how long jobs run that do not tell it in seconds.
+#[derive(Clone, Copy, Debug)]
+pub enum RunTimes {
+    /// What a node computes and sends in a second.
+    Fixed(NodeRates),
+    /// A simulation.
+    Simulated,
 }
 
 #[derive(Deserialize)]
@@ -45,15 +55,22 @@ enum Profile {
         #[serde(default)]
         com: f64,
     },
+    /// The program of a trace.
+    #[serde(alias = "smpi", alias = "replay_smpi")]
+    Trace {
+        #[serde(alias = "trace_file")]
+        trace: PathBuf,
+    },
 }
 
 /// Reads a workload of Batsim. A job ends at its walltime at the latest; without one (or with -1) its run time is its estimate, with a
-/// warning. Profiles are `delay` and `parallel_homogeneous`; the latter takes the longer of its computation and of its communication
-/// through the link of a node, without latencies, as a parallel task on an uncontended machine.
+/// warning. Profiles are `delay`, `parallel_homogeneous`, and traces (`trace`, or `smpi` and `replay_smpi`); with fixed run times the second takes
+/// the longer of its computation and of its communication through the link of a node, without latencies, as a parallel task on an uncontended
+/// machine. A simulation needs walltimes of all jobs whose run times it decides.
 ///
 /// # Errors
 /// Returns an error if the text is not such a workload, or a job has no sensible times, or a profile that is not known.
-pub fn read(text: &str, rates: NodeRates) -> Result<Workload, WorkloadError> {
+pub fn read(text: &str, run_times: RunTimes) -> Result<Workload, WorkloadError> {
     let file: File = serde_json::from_str(text)?;
     let mut builder = Builder::default();
     let mut names = HashSet::new();
@@ -63,18 +80,21 @@ pub fn read(text: &str, rates: NodeRates) -> Result<Workload, WorkloadError> {
         if !names.insert(name.clone()) {
             return Err(failed("two jobs have this id: give each its own".to_owned()));
         }
-        let (submitted, estimate, runtime) = times(entry, &file.profiles, rates).map_err(failed)?;
-        builder.add(name, submitted, entry.res, estimate, runtime);
+        let Asked { submitted, estimate, run } = asked(entry, &file.profiles, run_times).map_err(failed)?;
+        builder.add(name, submitted, entry.res, estimate, run);
     }
     Ok(builder.build(file.nb_res))
 }
 
-/// Returns when a job is submitted, its estimate and its run time.
-fn times(
-    entry: &JobEntry,
-    profiles: &BTreeMap<String, Value>,
-    rates: NodeRates,
-) -> Result<(Date, Option<Span>, Span), String> {
+/// What a job asks for.
+struct Asked {
+    submitted: Date,
+    estimate: Option<Span>,
+    /// Its run time and its work.
+    run: (Span, Work),
+}
+
+fn asked(entry: &JobEntry, profiles: &BTreeMap<String, Value>, run_times: RunTimes) -> Result<Asked, String> {
     let seconds = |what: &str, found: f64| {
         Span::from_seconds(found).ok_or_else(|| format!("found the {what} {found}, expected seconds from 0"))
     };
@@ -89,19 +109,39 @@ fn times(
     })?;
     let profile: Profile = serde_json::from_value(profile.clone()).map_err(|error| {
         format!(
-            "the profile {:?} cannot be used: {error}; a profile has the type delay or parallel_homogeneous",
+            "the profile {:?} cannot be used: {error}; a profile has the type delay or parallel_homogeneous, or trace",
             entry.profile
         )
     })?;
-    let runtime = match profile {
-        Profile::Delay { delay } => seconds("delay", delay)?,
-        Profile::ParallelHomogeneous { cpu, com } => {
+    let simulated = |work: Work| match estimate {
+        Some(estimate) => Ok((estimate, work)),
+        None => Err("its run time is that of its simulation, and schedulers plan by walltimes: give it one"
+            .to_owned()),
+    };
+    let run = match (profile, run_times) {
+        (Profile::Delay { delay }, _) => (seconds("delay", delay)?, Work::Wait),
+        (Profile::ParallelHomogeneous { cpu, com }, RunTimes::Simulated) => {
+            for (key, found) in [("cpu", cpu), ("com", com)] {
+                if !(0.0..1e18).contains(&found) {
+                    return Err(format!("found {key} {found}, expected a number from 0"));
+                }
+            }
+            simulated(Work::Parallel { flops: cpu, bytes: com as u64 })?
+        }
+        (Profile::Trace { trace }, RunTimes::Simulated) => simulated(Work::Trace(trace))?,
+        (Profile::Trace { trace }, RunTimes::Fixed(_)) => {
+            return Err(format!(
+                "its profile is the trace {}, which runs on a platform: give --platform",
+                trace.display()
+            ));
+        }
+        (Profile::ParallelHomogeneous { cpu, com }, RunTimes::Fixed(rates)) => {
             let computation = amount_time(cpu, "cpu", rates.speed, "speed")?;
             let bytes = com * f64::from(entry.res - 1);
-            computation.max(amount_time(bytes, "com", rates.bandwidth, "bandwidth")?)
+            (computation.max(amount_time(bytes, "com", rates.bandwidth, "bandwidth")?), Work::Wait)
         }
     };
-    Ok((submitted, estimate, runtime))
+    Ok(Asked { submitted, estimate, run })
 }
 
 /// Returns the time of an amount at a rate, which is needed unless the amount is zero.
@@ -122,7 +162,7 @@ mod tests {
         format!(
             r#"{{"nb_res": 4, "jobs": [{{"id": "a!1", "subtime": 0.5, "res": 3, "profile": "d"}}, {job}],
             "profiles": {{"d": {{"type": "delay", "delay": 20}},
-            "p": {{"type": "parallel_homogeneous", "cpu": 4e9, "com": 5e8}}, "s": {{"type": "smpi"}}}}}}"#
+            "p": {{"type": "parallel_homogeneous", "cpu": 4e9, "com": 5e8}}, "s": {{"type": "msg_par"}}}}}}"#
         )
     }
 
@@ -130,7 +170,7 @@ mod tests {
     fn profiles_take_time() {
         let rates = NodeRates { speed: Some(1e9), bandwidth: Some(1e8) };
         let parallel = r#"{"id": 2, "subtime": 1, "walltime": 100, "res": 3, "profile": "p"}"#;
-        let found = read(&workload(parallel), rates).unwrap();
+        let found = read(&workload(parallel), RunTimes::Fixed(rates)).unwrap();
         // 4 s of computation, and 1e9 B to two other nodes.
         let runtimes: Vec<f64> = found.jobs.iter().map(|job| job.runtime.seconds()).collect();
         assert_eq!(runtimes, [20.0, 10.0]);
@@ -149,9 +189,10 @@ mod tests {
             (job(r#""res": 1, "walltime": -5, "profile": "d""#), "walltime -5"),
             (job(r#""res": 1, "profile": "d""#).replace("\"b\"", "\"a!1\""), "two jobs"),
         ] {
-            let error = read(&workload(&job), NodeRates::default()).unwrap_err().to_string();
+            let fixed = RunTimes::Fixed(NodeRates::default());
+            let error = read(&workload(&job), fixed).unwrap_err().to_string();
             assert!(error.starts_with("job ") && error.contains(word), "{error}");
         }
-        assert!(read("{\n\"jobs\": 3}", NodeRates::default()).unwrap_err().to_string().contains("line 2"));
+        assert!(read("{\n\"jobs\": 3}", RunTimes::Simulated).unwrap_err().to_string().contains("line 2"));
     }
 }

@@ -1,7 +1,7 @@
 //! The Standard Workload Format, version 2.2: <https://www.cs.huji.ac.il/labs/parallel/workload/swf.html>.
 
 use super::{Builder, Workload, WorkloadError};
-use crate::{Date, Span};
+use crate::{Date, Span, Work};
 
 /// Number of fields of a line.
 const FIELDS: usize = 18;
@@ -65,7 +65,7 @@ fn read_job(builder: &mut Builder, text: &str) -> Result<(), String> {
     let name = fields[0].to_owned();
     let (runtime, estimate) = (span(4)?, span(9)?);
     match (runtime, processors(5)?.or(processors(8)?)) {
-        (Some(runtime), Some(nodes)) => builder.add(name, submitted, nodes, estimate, runtime),
+        (Some(runtime), Some(nodes)) => builder.add(name, submitted, nodes, estimate, (runtime, Work::Wait)),
         _ => builder.left_out.note(&name),
     }
     Ok(())
