@@ -8,6 +8,7 @@ use trace_mmap::{Trace, UnmodelledCalls, check_collectives};
 use super::Simulation;
 use crate::acquisition_warnings;
 use crate::execution::{Feature, Obstacle};
+use crate::launches::Start;
 use crate::models::Model;
 use crate::programs::Program;
 
@@ -134,10 +135,12 @@ impl Simulation {
         ))
     }
 
-    /// Returns a warning about the first host with more ranks than cores, if there is one.
+    /// Returns a warning about the first host with more ranks than cores, if there is one before a scheduler chooses hosts.
     fn overcommitted_warning(&self) -> Option<String> {
+        let mut placed =
+            self.programs.iter().filter(|program| !matches!(program.spec.start, Start::Submitted(_)));
         let overcommitted = |program: &Program| program.placement.overcommitted(&self.platform);
-        let (host, ranks) = self.programs.iter().find_map(overcommitted)?;
+        let (host, ranks) = placed.find_map(overcommitted)?;
         let (host, hosts) = (self.platform.host(host), self.platform.hosts().len());
         let cores = count(host.cores.into(), "core");
         let effect = match self.network().capabilities.cores {

@@ -111,8 +111,8 @@ pub(super) fn simulate(spec: RunSpec, queue: Queue, directory: &Path) -> Result<
     let counters = Progress::new(spec.threads);
     let actions = simulation.loaded_programs().map(|(_, trace, _)| trace.actions()).sum();
     let outcome = progress::watch_replay(&counters, actions, || simulation.replay(&counters))?;
+    simulation.outcome_warnings(&outcome).iter().for_each(|warning| tracing::warn!("{warning}"));
     let report = Report::new(&simulation, &outcome);
-    report.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     let path = spec.report.as_ref().expect("the command sets it");
     report.write(path).with_context(|| path.display().to_string())?;
     let mut allocations = queue.allocations.lock().unwrap_or_else(PoisonError::into_inner);
