@@ -26,6 +26,8 @@ pub struct Capabilities {
     pub changes: bool,
     /// Factors of latency and rate, the TCP window and cross traffic of [`NetworkParameters`](crate::NetworkParameters) have an effect.
     pub factors: bool,
+    /// Rates are max-min fair at every event, or those of the message alone, so that a certificate of them can be verified.
+    pub certificate: bool,
 }
 
 impl Capabilities {
@@ -38,6 +40,7 @@ impl Capabilities {
         host_loads: false,
         changes: false,
         factors: false,
+        certificate: false,
     };
 }
 

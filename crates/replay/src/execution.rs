@@ -269,10 +269,7 @@ impl Execution {
         // A run that resumes from a checkpoint may have another number of threads.
         let has_parts = has(Feature::Threads) || has(Feature::Checkpoints);
         let why_not_certified = [
-            (
-                model.key != "flow" && model.key != "contention-free",
-                "its checker knows the models flow and contention-free only",
-            ),
+            (!capabilities.certificate, "its checker knows the models flow and contention-free only"),
             (has_epochs, "with epochs rates are not max-min at every event: set network.epoch_s = 0"),
             (
                 has(Feature::FastForward),

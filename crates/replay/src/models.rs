@@ -110,6 +110,7 @@ const FLOWS: Capabilities = Capabilities {
     host_loads: true,
     changes: true,
     factors: true,
+    certificate: true,
 };
 
 /// Creates the network of a replay in time order, runs the replay [on](OrderedReplay::on) it, and adds to the outcome what the
@@ -195,6 +196,7 @@ pub static MODELS: [Model; 4] = [
                 host_loads: false,
                 factors: false,
                 changes: false,
+                certificate: false,
                 ..FLOWS
             },
             replay: |replay| {
