@@ -130,6 +130,15 @@ fn each_rank_has_a_communicator_of_its_own() {
     assert_eq!(program.lines_and_digest(4, &[]).0, ["1"; 4]);
 }
 
+/// A loop that waits for an instant ends, though it computes nothing; it is late by its last step at most.
+#[test]
+fn loops_that_read_the_clock_end() {
+    let body = "double begin = MPI_Wtime(), end = begin;\nwhile (end < begin + 0.01) end = MPI_Wtime();\n\
+        printf(\"%d\\n\", end - begin < 0.0102);";
+    let Some(program) = Program::with_body(body) else { return };
+    assert_eq!(program.lines_and_digest(2, &[]).0, ["1"; 2]);
+}
+
 #[test]
 fn mistakes_are_named_with_rank_and_call() {
     let cases = [
