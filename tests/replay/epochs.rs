@@ -113,13 +113,16 @@ fn check_in_parts(trace: &Path, topology: &str, settings: &[&str], expected: &Ou
             }
             Ok(Some(outcome)) => {
                 assert_eq!(outcome.checkpoints.unwrap().resumed_from, resumed_from);
-                assert!(
-                    results(&outcome) == results(expected)
-                        && format!("{:?}", outcome.epochs) == format!("{:?}", expected.epochs)
-                        && outcome.links == expected.links,
-                    "{} {topology}, in {part} parts",
-                    trace.display()
-                );
+                let name = format!("{} {topology}, in {part} parts", trace.display());
+                assert!(results(&outcome) == results(expected), "{name}");
+                // Solves are work, not an answer: a checkpoint at an instant of the clock may rarely save one.
+                let exchanges = |outcome: &Outcome| {
+                    let mut epochs = outcome.epochs;
+                    epochs.iter_mut().for_each(|epochs| epochs.counts.solves = 0);
+                    format!("{epochs:?}")
+                };
+                assert_eq!(exchanges(&outcome), exchanges(expected), "{name}");
+                assert!(outcome.links == expected.links, "{name}: loads of links");
                 return;
             }
             other => panic!("{other:?}"),
