@@ -46,7 +46,7 @@ pub(crate) struct RegionGroup<P: Process, R: Region<P>> {
     outgoing: Outgoing<P::Token, R::Message>,
     /// Contribution after the last task.
     contribution: Contribution,
-    /// True if the group has no event and no active boundary, unless a message comes.
+    /// True if the group has no event and no active boundary since it last ran, was delivered to, or began an epoch, and no message has come.
     is_inactive: bool,
 }
 
@@ -111,17 +111,26 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
         self.is_inactive
     }
 
-    /// Updates the contribution after a task.
-    pub(super) fn update_contribution(&mut self) {
+    /// Updates the contribution, and whether the group is active at the next boundary, after all tasks but those of an exchange: it takes part
+    /// in the whole of it. So the same groups take part in a run that continues an earlier one.
+    pub(super) fn settle(&mut self) {
+        let (event, boundary) = self.update_contribution();
+        self.is_inactive = event.is_none() && boundary.is_none();
+    }
+
+    /// Updates the contribution after a task; returns the next event and the next boundary of the region.
+    fn update_contribution(&mut self) -> (Option<SimTime>, Option<SimTime>) {
         let failure = self.run_queue.fault.cutoff();
-        let event = self.region.next_event_time().filter(|&at| at <= failure).unwrap_or(SimTime::MAX);
-        let boundary = self.region.next_boundary().filter(|&at| at <= failure).unwrap_or(SimTime::MAX);
+        let next = (self.region.next_event_time(), self.region.next_boundary());
+        let event = next.0.filter(|&at| at <= failure).unwrap_or(SimTime::MAX);
+        let boundary = next.1.filter(|&at| at <= failure).unwrap_or(SimTime::MAX);
         self.conditional = self.conditional.or_else(|| self.region.late_work());
         let conditional = self.conditional.map_or(SimTime::MAX, |(at, _)| at);
         let checkpoint = self.run_queue.checkpoint.unwrap_or(SimTime::MAX);
         let own =
             Contribution { event, boundary, failure, conditional, checkpoint, ..Contribution::IDENTITY };
         self.contribution = own;
+        next
     }
 
     /// Runs all events before an instant and not after a failure.
@@ -132,8 +141,7 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
         while self.commit(last, locations) {
             self.run_processes(cutoff, locations);
         }
-        self.update_contribution();
-        self.is_inactive = self.region.next_event_time().is_none() && self.region.next_boundary().is_none();
+        self.settle();
     }
 
     /// Commits the earliest event, of the region before a conditional one of the same instant; returns false if there is none up to
@@ -191,7 +199,7 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
 
     pub(super) fn begin_epoch(&mut self, epoch: Range<SimTime>) {
         self.region.begin_epoch(epoch);
-        self.update_contribution();
+        self.settle();
     }
 
     /// Runs the processes that are ready, and submits their work.

@@ -382,7 +382,7 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> RegionWorker<'c, 'a, 'g, P, R> {
         }
         match task {
             Task::Run => group.run(self.end, self.failure, locations),
-            Task::Deliver => group.update_contribution(),
+            Task::Deliver => group.settle(),
             Task::ExchangeRound { exchange, round } => {
                 group.exchange_round(self.next_epoch(), exchange, round);
             }

@@ -32,6 +32,8 @@ struct TestRegion {
     coming: Vec<Parcel>,
     now: SimTime,
     rounds: u32,
+    /// Number of exchanges in which the region has taken part.
+    exchanges: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -45,7 +47,7 @@ impl TestRegion {
     fn new(me: RegionIndex) -> Self {
         let (events, leaving, sent, coming) = (EventQueue::default(), Vec::new(), Vec::new(), Vec::new());
         let (free_at, now) = (SimTime::ZERO, SimTime::ZERO);
-        Self { me, events, free_at, leaving, sent, coming, now, rounds: 0 }
+        Self { me, events, free_at, leaving, sent, coming, now, rounds: 0, exchanges: 0 }
     }
 }
 
@@ -97,6 +99,7 @@ impl Region<TestProcess> for TestRegion {
 
     fn exchange_round(&mut self, epoch: Range<SimTime>, _: u32, round: u32) {
         self.rounds = self.rounds.max(round);
+        self.exchanges += u32::from(round == 0);
         self.now = self.now.max(epoch.start);
         self.sent.append(&mut self.leaving);
     }
@@ -530,6 +533,23 @@ fn idle_epochs_cost_nothing() {
     let program = vec![Step::Order(Order::Serve(long)), Step::Await, Step::Tell(LpId::new(1))];
     let (ends, ending, ..) = run(&[program, vec![Step::Await]], &[0, 1], 2, None);
     assert_eq!((ends[1].0.as_picos(), ending.as_str()), (long + EPOCH, "Completed"));
+}
+
+/// The first region sends one token at the first boundary, the other two send each other two more at the next ones.
+#[test]
+fn regions_without_work_take_no_part_in_exchanges() {
+    let carry = |to: u32| Step::Order(Order::Carry { to: LpId::new(to), home: to, after: 0 });
+    let programs = [vec![carry(1)], vec![Step::Await, carry(2), Step::Await], vec![Step::Await, carry(1)]];
+    let done = RegionalEngine::new(1).run(
+        SimDuration::from_picos(EPOCH),
+        programs.iter().map(|program| citizen(program)).collect(),
+        &[0, 1, 2],
+        (0..3).map(TestRegion::new).collect(),
+        &Progress::new(1),
+    );
+    let RegionalRun { regions, exchange_counts, .. } = done.unwrap();
+    assert_eq!(exchange_counts.boundaries, 3);
+    assert_eq!(regions.iter().map(|region| region.exchanges).collect::<Vec<_>>(), [1, 1, 1]);
 }
 
 /// A process that asks who comes first.
