@@ -17,18 +17,18 @@ use crate::shared::shared;
 use crate::trace_commands::trace;
 
 /// Replays a configuration with these flags; returns the report.
-fn report(folder: &Folder, config: &str, flags: &[&str]) -> Value {
+pub(crate) fn report(folder: &Folder, config: &str, flags: &[&str]) -> Value {
     let (config, report) = (folder.write("run.toml", config), folder.path("report.json"));
     command().arg("run").arg(config).args(flags).arg("--report").arg(&report).assert().code(DONE);
     serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap()
 }
 
-fn seconds(value: &Value) -> f64 {
+pub(crate) fn seconds(value: &Value) -> f64 {
     value.as_f64().unwrap()
 }
 
 /// Returns a field of each job.
-fn each<'r>(report: &'r Value, field: &str) -> Vec<&'r Value> {
+pub(crate) fn each<'r>(report: &'r Value, field: &str) -> Vec<&'r Value> {
     report["jobs"].as_array().unwrap().iter().map(|job| &job[field]).collect()
 }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
+use crate::jobs::{each, report, seconds};
 use predicates::str::contains;
 
 /// Ways of execution: settings of the network, and numbers of threads.
@@ -17,17 +18,10 @@ const WAYS: [(&str, &[u32]); 4] = [
 const CLUSTER: &str = "[platform]\ntopology = { kind = 'cluster', hosts = 4, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }\n\
     [mpi]\nenvelope_bytes = 0\n[parallel]\noversubscribe = true\n[network]\npreset = 'raw'\n";
 
-fn report(folder: &Folder, config: &str, flags: &[&str]) -> Value {
-    let (config, report) = (folder.write("run.toml", config), folder.path("report.json"));
-    command().arg("run").arg(config).args(flags).arg("--report").arg(&report).assert().code(DONE);
-    serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap()
-}
-
 /// Returns the start, the end and the digest of each job.
 fn jobs(report: &Value) -> Vec<(f64, f64, String)> {
     let jobs = report["jobs"].as_array().unwrap().iter();
-    let seconds = |job: &Value, key: &str| job[key].as_f64().unwrap();
-    jobs.map(|job| (seconds(job, "start_s"), seconds(job, "end_s"), job["digest"].to_string())).collect()
+    jobs.map(|job| (seconds(&job["start_s"]), seconds(&job["end_s"]), job["digest"].to_string())).collect()
 }
 
 /// Each repetition is the job that starts at the end of the former one, in all ways of execution.
@@ -48,9 +42,7 @@ fn repetitions_begin_when_the_former_has_ended() {
         let base = format!("{CLUSTER}{settings}\n");
         let repeated = base.clone() + &job("a", &own, "repetitions = 3\nstart = '0.5ms'") + &beside;
         let found = report(&folder, &repeated, &[]);
-        let names: Vec<&str> =
-            found["jobs"].as_array().unwrap().iter().map(|job| job["name"].as_str().unwrap()).collect();
-        assert_eq!(names, ["a", "a (2)", "a (3)", "b"]);
+        assert_eq!(each(&found, "name"), ["a", "a (2)", "a (3)", "b"]);
         let parts = jobs(&found);
         assert_eq!([parts[0].0, parts[1].0, parts[2].0], [5e-4, parts[0].1, parts[1].1], "{settings}");
         assert!(parts[1].1 > parts[1].0 + 2e-3, "{settings}: {parts:?}");

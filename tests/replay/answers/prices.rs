@@ -16,6 +16,14 @@ fn prices(spec: &RunSpec) -> Prices {
     Prices::of(spec, [0.25, 4.0], None, Caveat::default(), 2, &AtomicU64::new(0)).unwrap()
 }
 
+/// Returns the prices of a program on a cluster, all of whose messages are eager.
+fn eager_prices(trace: &str, model: &str) -> Prices {
+    let folder = Folder::new();
+    let mut config = config(&folder, trace, CLUSTER, model);
+    config.set("mpi.eager_below_bytes = 1000000000").unwrap();
+    prices(&config.resolve().unwrap())
+}
+
 fn price<'a>(prices: &'a Prices, name: &str) -> &'a Price {
     prices.prices.iter().find(|price| price.name() == name).unwrap_or_else(|| panic!("{name}: {prices:?}"))
 }
@@ -28,10 +36,7 @@ fn prices_and_breakpoints_have_a_closed_form() {
         1 => "compute 3200000;recv 0 0 999984;".to_owned(),
         _ => String::new(),
     });
-    let folder = Folder::new();
-    let mut config = config(&folder, &trace, CLUSTER, "contention-free");
-    config.set("mpi.eager_below_bytes = 1000000000").unwrap();
-    let found = prices(&config.resolve().unwrap());
+    let found = eager_prices(&trace, "contention-free");
     // 2 s of work at rank 0, 20 ms of latency, 1 s of data; or 3.2 s of work at rank 1.
     assert_eq!(found.simulated_time_ps, 3_200_000_000_000);
     let time_per_byte = price(&found, "time per byte, all links");
@@ -153,10 +158,7 @@ fn the_knee_of_a_curve_is_found() {
         _ => String::new(),
     });
     for model in ["contention-free", "flow"] {
-        let folder = Folder::new();
-        let mut config = config(&folder, &trace, CLUSTER, model);
-        config.set("mpi.eager_below_bytes = 1000000000").unwrap();
-        let found = prices(&config.resolve().unwrap());
+        let found = eager_prices(&trace, model);
         let price = price(&found, "time per byte, all links");
         let [from, to] = price.knee.unwrap();
         if model == "contention-free" {
@@ -182,10 +184,7 @@ fn both_sides_of_a_breakpoint_are_told() {
         _ => String::new(),
     });
     for model in ["contention-free", "flow"] {
-        let folder = Folder::new();
-        let mut config = config(&folder, &trace, CLUSTER, model);
-        config.set("mpi.eager_below_bytes = 1000000000").unwrap();
-        let found = prices(&config.resolve().unwrap());
+        let found = eager_prices(&trace, model);
         let price = price(&found, "time per byte, all links");
         assert!((price.saved_s, (price.lost_s - 0.01).abs() < 1e-7) == (0.0, true), "{price:?}");
         assert_eq!(price.method == Method::OneSided, model == "flow");
