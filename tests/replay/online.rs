@@ -122,7 +122,7 @@ fn fixed_computations_take_their_time() {
     assert_eq!(lines, ["0.003000"]);
 }
 
-/// What a rank posts before it has the turn for the first time is not lost.
+/// Operations that a rank posts before it has the turn for the first time are not lost.
 #[test]
 fn each_rank_has_a_communicator_of_its_own() {
     let body = "int one = 1, sum = 0;\nMPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);\nprintf(\"%d\\n\", sum);";

@@ -56,7 +56,7 @@ impl Freedom {
     }
 }
 
-/// What a search may change, and at which cost.
+/// Changes that a search may make, and their costs.
 #[derive(Clone, Debug)]
 pub struct Allowed {
     /// Parts that may be changed.

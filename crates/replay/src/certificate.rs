@@ -15,7 +15,7 @@ use mpi_model::{ActionKind, Event, EventSink, Parameters, Progress};
 use netmodel::{FatPipes, NetworkParameters};
 use outputs::AtomicFile;
 use pdes_core::{Bytes, Rank, SimDuration, SimTime};
-use trace_mmap::{Action, Trace};
+use trace_mmap::{Action, CommId, Trace};
 use trace_tools::TextLine;
 
 use crate::execution::Obstacle;
@@ -87,7 +87,7 @@ pub(crate) struct Lines {
     count: u64,
     messages: u64,
     states: Vec<Vec<State>>,
-    received: Vec<Event>,
+    messages_of_ranks: Vec<RankMessage>,
 }
 
 /// An action of a rank.
@@ -96,6 +96,19 @@ struct State {
     kind: ActionKind,
     begin: SimTime,
     end: SimTime,
+}
+
+/// A message between ranks.
+#[derive(Clone, Copy, Debug)]
+struct RankMessage {
+    from: Rank,
+    to: Rank,
+    sent: SimTime,
+    arrived: SimTime,
+    bytes: Bytes,
+    tag: u32,
+    communicator: CommId,
+    operation: Option<ActionKind>,
 }
 
 impl Lines {
@@ -119,7 +132,11 @@ impl EventSink for CertificateRecorder {
                     }
                     lines.states[rank.index()].push(State { kind, begin, end });
                 }
-                Event::Message { .. } => lines.received.push(*event),
+                Event::Message { from, to, sent, arrived, bytes, tag, communicator, operation } => {
+                    let message =
+                        RankMessage { from, to, sent, arrived, bytes, tag, communicator, operation };
+                    lines.messages_of_ranks.push(message);
+                }
                 Event::Wait { .. } => {}
             }
         }
@@ -167,16 +184,10 @@ impl CertificateRecorder {
     pub(crate) fn finish(&self, simulation: &Simulation) -> Result<CertificateSummary, RunError> {
         let started = Instant::now();
         let mut lines = self.lines();
-        let mut received = std::mem::take(&mut lines.received);
-        received.sort_by_key(|message| match *message {
-            Event::Message { from, to, sent, arrived, bytes, .. } => (to, from, sent, arrived, bytes),
-            _ => unreachable!("only messages are collected"),
-        });
-        for message in received {
-            let Event::Message { from, to, sent, arrived, bytes, tag, communicator, operation } = message
-            else {
-                unreachable!("only messages are collected")
-            };
+        let mut messages = std::mem::take(&mut lines.messages_of_ranks);
+        messages
+            .sort_by_key(|message| (message.to, message.from, message.sent, message.arrived, message.bytes));
+        for RankMessage { from, to, sent, arrived, bytes, tag, communicator, operation } in messages {
             let [sent, arrived] = [sent, arrived].map(SimTime::as_picos);
             let operation = operation.map_or("-", ActionKind::name);
             lines.write(format_args!(

@@ -149,7 +149,7 @@ pub enum Obstacle {
         "which programs start is decided during the run, in the memory of one process: run without mpirun"
     )]
     LaunchMemory,
-    /// What has been decided is not saved.
+    /// Decisions are not saved.
     #[error("which programs have started is not saved: leave checkpoints out")]
     LaunchNotSaved,
     /// Files belong to hosts.
@@ -254,6 +254,8 @@ impl Execution {
         let first = |reasons: &[(bool, Obstacle)]| {
             reasons.iter().find(|(is_so, _)| *is_so).map(|(_, obstacle)| obstacle.clone())
         };
+        // Programs that start during the run are several, or one that a scheduler starts.
+        let has_programs = has(Feature::Programs) || has(Feature::Launches);
         let stepwise = first(&[
             (!capabilities.fast_forward, Obstacle::NotCompared(model.key)),
             (has(Feature::CriticalPath), Obstacle::CriticalPath),
@@ -262,7 +264,7 @@ impl Execution {
             (has(Feature::Code), Obstacle::CodeNotKnown),
             (has(Feature::Text), Obstacle::NoLoops),
             (has(Feature::SharedPointers), Obstacle::GrowingPointers),
-            (has(Feature::Programs) || has(Feature::Launches), Obstacle::OwnIterations),
+            (has_programs, Obstacle::OwnIterations),
         ]);
         let has_ordered_files = has(Feature::RemoteFiles) || has(Feature::SharedPointers);
         let has_queues = has(Feature::FileSystems) || has(Feature::SharedPointers);
@@ -289,7 +291,7 @@ impl Execution {
             (has(Feature::Code), "the actions of a program in code are not known"),
             (has(Feature::Graph), "the checker knows actions that follow each other, not GOAL schedules"),
             (has(Feature::Files), "the checker knows no files"),
-            (has(Feature::Programs) || has(Feature::Launches), "the checker knows one program"),
+            (has_programs, "the checker knows one program"),
         ];
         let not_certified = why_not_certified.into_iter().find(|(is_so, _)| *is_so);
         let not_certified = not_certified.map(|(_, why)| Obstacle::NotCertified(why));
@@ -323,7 +325,7 @@ impl Execution {
         };
         let not_profiled = match &shared {
             _ if has(Feature::Graph) => Some(Obstacle::ProfileOfGraph),
-            _ if has(Feature::Programs) || has(Feature::Launches) => Some(Obstacle::OneProgram("a profile")),
+            _ if has_programs => Some(Obstacle::OneProgram("a profile")),
             _ if has(Feature::Code) => Some(Obstacle::CodeNotProfiled),
             _ if has(Feature::Processes) => Some(Obstacle::ProfileOnProcesses),
             Ok(ExecutionMode::Regions) if model.parallelism == Parallelism::Uncontended => {

@@ -40,7 +40,7 @@ pub trait JobScheduler: fmt::Debug + Send + Sync {
 /// A scheduler during a run. It is told all that happens at an instant, in the order of instants, and then asked what starts.
 ///
 /// # Laws
-/// What it decides depends on nothing else. Each program that is submitted starts once, when all others have ended at the latest.
+/// Its decisions depend on nothing else. Each program that is submitted starts once, when all others have ended at the latest.
 pub trait SchedulerRun: Send {
     /// Takes notice that a program is submitted.
     fn submit(&mut self, program: usize);
@@ -61,10 +61,10 @@ pub(crate) struct Launches<'a> {
     pending: Mutex<Pending<'a>>,
 }
 
-/// What is to be decided upon.
+/// Events that no decision has taken into account.
 struct Pending<'a> {
     scheduler: Option<Box<dyn SchedulerRun + 'a>>,
-    /// Ends and submissions that no decision has taken into account, with their programs.
+    /// Ends and submissions, each with its program.
     ends: BTreeSet<(SimTime, usize)>,
     submissions: BTreeSet<(SimTime, usize)>,
 }

@@ -21,11 +21,11 @@ pub struct Job {
     pub estimate: Span,
     /// How long it really runs, unless a simulation decides.
     pub runtime: Span,
-    /// What it does in a simulation that decides how long it runs.
+    /// Its work in a simulation, which decides how long it runs.
     pub work: Work,
 }
 
-/// What a job does while it runs.
+/// The work of a job while it runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Work {
     /// It occupies its nodes for its run time.

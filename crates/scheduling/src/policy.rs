@@ -71,6 +71,7 @@ pub enum Reservations {
 }
 
 /// A policy that users select by its name.
+#[derive(Debug)]
 pub struct PolicyEntry {
     /// Name on the command line.
     pub name: &'static str,

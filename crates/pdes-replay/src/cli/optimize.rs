@@ -17,7 +17,7 @@ use super::progress::watch_replays;
 pub(crate) struct OptimizeArguments {
     #[command(flatten)]
     answer: AnswerArguments,
-    /// What may be changed: algorithms, placement, aggregation, cables, frequency; by default algorithms and placement.
+    /// Kinds of changes: algorithms, placement, aggregation, cables, frequency; by default algorithms and placement.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = parse_freedom)]
     allow: Vec<Freedom>,
     /// Costs of cables, and money to spend (TOML).

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Builder, Workload, WorkloadError};
 use crate::{Date, Span, Work};
 
-/// What a node computes and sends in a second, by which profiles in flops and bytes take time.
+/// Rates of a node, by which profiles in flops and bytes take time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NodeRates {
     /// Computing speed \[flop/s\].
@@ -18,10 +18,10 @@ pub struct NodeRates {
     pub bandwidth: Option<f64>,
 }
 
-/// What decides how long jobs run that do not tell it in seconds.
+/// The source of the run times of jobs that do not tell them in seconds.
 #[derive(Clone, Copy, Debug)]
 pub enum RunTimes {
-    /// What a node computes and sends in a second.
+    /// Their amounts at the rates of a node.
     Fixed(NodeRates),
     /// A simulation.
     Simulated,
@@ -86,7 +86,7 @@ pub fn read(text: &str, run_times: RunTimes) -> Result<Workload, WorkloadError> 
     Ok(builder.build(file.nb_res))
 }
 
-/// What a job asks for.
+/// The request of a job.
 struct Asked {
     submitted: Date,
     estimate: Option<Span>,

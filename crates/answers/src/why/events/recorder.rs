@@ -1,4 +1,4 @@
-//! What ranks do in a run, and the messages between them, along its critical path.
+//! The states of ranks in a run, and the messages between them, along its critical path.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -41,21 +41,25 @@ pub(super) fn hosts(spec: &RunSpec) -> Result<u32> {
 pub(super) struct Queue {
     jobs: Vec<Job>,
     nodes: u32,
-    policy: &'static str,
+    policy: &'static PolicyEntry,
     reservations: Reservations,
     /// Nodes of each job that has started.
     allocations: Mutex<Vec<Option<NodeSet>>>,
 }
 
 impl Queue {
-    pub(super) fn new(jobs: &[Job], nodes: u32, policy: &PolicyEntry, reservations: Reservations) -> Self {
-        let (policy, allocations) = (policy.name, Mutex::new(vec![None; jobs.len()]));
+    pub(super) fn new(
+        jobs: &[Job],
+        nodes: u32,
+        policy: &'static PolicyEntry,
+        reservations: Reservations,
+    ) -> Self {
+        let allocations = Mutex::new(vec![None; jobs.len()]);
         Self { jobs: jobs.to_vec(), nodes, policy, reservations, allocations }
     }
 
     fn scheduler(&self) -> Result<Scheduler<'_>, scheduling::ScheduleError> {
-        let policy = scheduling::find_policy(self.policy).expect("the queue was made with a policy");
-        Scheduler::new(&self.jobs, self.nodes, policy.policy(self.reservations))
+        Scheduler::new(&self.jobs, self.nodes, self.policy.policy(self.reservations))
     }
 }
 
