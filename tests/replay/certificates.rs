@@ -148,6 +148,7 @@ fn what_the_checker_does_not_know_is_refused_by_name() {
     refuse(&trace, &["--set=network.preset=smpi"], FAILED, "network.precision_s = 0");
     refuse(&trace, &["--set=mpi.send_overhead=0:1us:0"], FAILED, "overheads of calls");
     refuse(&trace, &["--set=mpi.collectives=analytic"], FAILED, "closed form");
+    refuse(&trace, &["--set=mpi.bcast=arrival_scatter"], FAILED, "serve ranks as they arrive");
     refuse(&trace, &["--model", "packets"], FAILED, "the models flow and contention-free only");
     refuse(&trace, &["--set=network.epoch_s=auto"], FAILED, "network.epoch_s = 0");
     refuse(&trace, &["--set=engine.fast_forward=true"], FAILED, "leave engine.fast_forward out");

@@ -24,6 +24,8 @@ pub(crate) use network::{CertifiedNetwork, Rates, TaggedWork};
 
 /// Algorithm of collective operations without messages.
 const CLOSED_FORM: &str = "analytic";
+/// Begin of the names of those whose messages depend on who has arrived.
+const BY_ARRIVAL: &str = "arrival_";
 
 /// Calls whose begin and end the checker derives, beside blocking collective operations.
 const CALLS: [&str; 12] = [
@@ -244,16 +246,22 @@ fn check_parameters(spec: &RunSpec) -> Result<(), Obstacle> {
         || !mpi.call_overheads.is_empty();
     let has_regions = !(mpi.region_speeds.is_empty() && mpi.region_bytes_per_flop.is_empty());
     let is_merging = spec.model.key == "flow" && !spec.network.separates_messages();
-    let is_closed = |operation| {
-        let rows = mpi.collectives.rows(operation).map(|(_, algorithm)| algorithm);
-        rows.chain(mpi.collectives.chosen(operation)).any(|algorithm| algorithm == CLOSED_FORM)
+    let uses = |is_meant: fn(&str) -> bool| {
+        Operation::ALL.into_iter().any(|operation| {
+            let rows = mpi.collectives.rows(operation).map(|(_, algorithm)| algorithm);
+            rows.chain(mpi.collectives.chosen(operation)).any(is_meant)
+        })
     };
     let has_closed_forms =
-        mpi.collectives.selector() == Selector::Analytic || Operation::ALL.into_iter().any(is_closed);
+        mpi.collectives.selector() == Selector::Analytic || uses(|name| name == CLOSED_FORM);
     let obstacles = [
         (
             has_closed_forms,
             "collective operations in closed form send no messages: choose another selector than \"analytic\" (mpi.collectives)",
+        ),
+        (
+            uses(|name| name.starts_with(BY_ARRIVAL)),
+            "collective operations that serve ranks as they arrive send when they have looked: choose other algorithms (mpi)",
         ),
         (
             is_merging,
