@@ -4,8 +4,8 @@
     corrupt.py COUNT SEED CERTIFICATE TRACE [CERTIFICATE TRACE ...]
 
 A corruption changes what the certificate says of the run, with the trace given. What would say the same is not made: the first of two
-vectors of rates of one instant is not left out, and routes that no message takes stay. Nor are bandwidths of links changed, which are a
-statement. The number of lines at the end is set right, so that it refuses nothing.
+vectors of rates of one instant is not left out, and routes that no message takes stay, as do cuts that end no repeated interval. Nor are
+bandwidths of links changed, which are a statement. The number of lines at the end is set right, so that it refuses nothing.
 """
 
 import random
@@ -53,17 +53,21 @@ class Certificate:
         times = Counter(words[1] for words in self.lines if words[0] == "X")
         self.changes = [index for index in self.of.get("X", []) if times[self.lines[index][1]] == 1]
         self.network = [index for kind in "BXECD" for index in self.of.get(kind, [])]
-        self.whole = [index for index, words in enumerate(self.lines) if words[0] not in "RXL"] + self.routes + self.changes
+        cuts, repeats = self.of.get("cut", []), self.of.get("repeat", [])
+        self.cuts = [cut for index in repeats for cut in [cut for cut in cuts if cut < index][-2:]]
+        self.marks = self.of.get("since", []) + self.of.get("again", [])
+        whole = [index for index, words in enumerate(self.lines) if words[0] not in ("R", "X", "L", "cut")]
+        self.whole = whole + self.routes + self.changes + self.cuts
 
     def corrupted(self, random):
         """The kind of a corruption, and the lines."""
         lines = list(self.lines)
         kinds = {"B": 4, "X": 4, "E": 2, "C": 3, "D": 2, "M": 6, "A": 4, "P": 1, "H": 1, "Z": 2, "R": 2, "L": 2, "envelope": 1,
-                 "missing": 4, "twice": 4, "exchanged": 3}
+                 "cut": 2, "repeat": 3, "mark": 3, "missing": 4, "twice": 4, "exchanged": 3}
         while True:
             kind = random.choices(list(kinds), kinds.values())[0]
-            pool = {"R": self.routes, "L": self.links, "envelope": [3], "missing": self.whole, "twice": range(len(lines)),
-                    "exchanged": self.network}.get(kind, self.of.get(kind, []))
+            pool = {"R": self.routes, "L": self.links, "envelope": [3], "cut": self.cuts, "mark": self.marks, "missing": self.whole,
+                    "twice": [index for index, words in enumerate(lines) if words[0] != "cut"], "exchanged": self.network}.get(kind, self.of.get(kind, []))
             if pool:
                 break
         index = random.choice(pool)
@@ -74,6 +78,10 @@ class Certificate:
             del lines[index]
         elif kind == "twice":
             lines.insert(index, words)
+        elif kind == "mark":
+            # At another action of the rank.
+            other = index + random.choice([-1, 1])
+            lines[index], lines[other] = lines[other], lines[index]
         elif kind == "exchanged":
             others = [other for other in pool if lines[other][1] != words[1]]
             if not others:

@@ -39,18 +39,23 @@ fn cluster(hosts: u32) -> String {
 
 /// Writes the traces of all programs; returns each with its text.
 fn programs(folder: &Folder) -> Vec<(&'static str, PathBuf, PathBuf)> {
-    let mut programs = vec![("mixed", folder.write("mixed.txt", MIXED))];
-    for (name, arguments) in PROGRAMS {
-        let archive = folder.path(&format!("{name}.ti"));
-        command().args(["trace", "generate", "-o"]).arg(&archive).args(arguments).assert().code(DONE);
-        programs.push((name, archive));
-    }
-    let text = |(name, trace): (&'static str, PathBuf)| {
-        let dumped = command().args(["trace", "dump"]).arg(&trace).output().unwrap();
-        let text = folder.write(&format!("{name}.text"), std::str::from_utf8(&dumped.stdout).unwrap());
-        (name, trace, text)
-    };
-    programs.into_iter().map(text).collect()
+    let mixed = with_text(folder, "mixed", folder.write("mixed.txt", MIXED));
+    let mut programs = vec![mixed];
+    programs.extend(PROGRAMS.map(|program| generated(folder, program)));
+    programs
+}
+
+/// Generates the trace of a program, with its text.
+fn generated<'n>(folder: &Folder, (name, arguments): (&'n str, &[&str])) -> (&'n str, PathBuf, PathBuf) {
+    let trace = folder.path(&format!("{name}.ti"));
+    command().args(["trace", "generate", "-o"]).arg(&trace).args(arguments).assert().code(DONE);
+    with_text(folder, name, trace)
+}
+
+fn with_text<'n>(folder: &Folder, name: &'n str, trace: PathBuf) -> (&'n str, PathBuf, PathBuf) {
+    let dumped = command().args(["trace", "dump"]).arg(&trace).output().unwrap();
+    let text = folder.write(&format!("{name}.text"), std::str::from_utf8(&dumped.stdout).unwrap());
+    (name, trace, text)
 }
 
 /// Replays with and without a certificate, with the same digest; returns the certificate.
@@ -113,6 +118,44 @@ fn certificates_are_verified_and_corrupted_ones_refused() {
 }
 
 #[test]
+fn what_is_skipped_is_proven() {
+    let folder = Folder::new();
+    let (flat, dense) = (folder.write("flat.toml", &cluster(8)), folder.write("dense.toml", &cluster(3)));
+    let programs: [(&str, &[&str]); 3] = [
+        ("rounds", &["ring", "--ranks", "5", "--rounds", "30"]),
+        ("steps", &["npb-lu", "--class", "S", "--ranks", "4", "--steps", "8"]),
+        ("allreduce", &["allreduce-loop", "--ranks", "6", "--iterations", "30"]),
+    ];
+    let mut files = Vec::new();
+    for (name, trace, text) in programs.map(|program| generated(&folder, program)) {
+        for (platform, model) in [(&flat, "flow"), (&dense, "flow"), (&flat, "contention-free")] {
+            let certificate = format!("{name}-{model}.cert");
+            let settings = ["--set=engine.fast_forward=true", "--model", model];
+            let certificate = certify(&folder, &certificate, &trace, platform, &settings);
+            let lines = std::fs::read_to_string(&certificate).unwrap();
+            assert!(lines.contains("\nrepeat "), "{name} is skipped");
+            let verified = expect_done(python("tools/check-certificate").arg(&certificate));
+            let mut whole = command();
+            whole
+                .arg("--trace")
+                .arg(&trace)
+                .arg("--platform")
+                .arg(platform)
+                .args(["--model", model, "--json"]);
+            let report: serde_json::Value =
+                serde_json::from_slice(&whole.assert().code(DONE).get_output().stdout).unwrap();
+            let end = (report["simulated_time_s"].as_f64().unwrap() * 1e12).round();
+            assert!(verified.ends_with(&format!(" {end} ps\n")), "{verified}");
+            if platform == &flat {
+                files.extend([certificate, text.clone()]);
+            }
+        }
+    }
+    let refused = expect_done(python("tests/certificates/corrupt.py").args(["120", "2"]).args(&files));
+    assert!(refused.starts_with("120 of 120 refused"), "{refused}");
+}
+
+#[test]
 fn the_checker_compares_the_trace() {
     let folder = Folder::new();
     let trace = folder.write("one.txt", "0 init\n1 init\n0 send 1 0 100\n1 recv 0 0 100\n");
@@ -151,7 +194,6 @@ fn what_the_checker_does_not_know_is_refused_by_name() {
     refuse(&trace, &["--set=mpi.bcast=arrival_scatter"], FAILED, "serve ranks as they arrive");
     refuse(&trace, &["--model", "packets"], FAILED, "the models flow and contention-free only");
     refuse(&trace, &["--set=network.epoch_s=auto"], FAILED, "network.epoch_s = 0");
-    refuse(&trace, &["--set=engine.fast_forward=true"], FAILED, "leave engine.fast_forward out");
     refuse(&tests, &[], FAILED, "rank 0, action 2: a certificate (output.certificate) has no calls of test");
     let unknown = ["--set=output.certificates=x"];
     refuse(&trace, &unknown, MISUSE, "certificates");

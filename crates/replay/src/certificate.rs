@@ -90,14 +90,34 @@ pub(crate) struct Lines {
     messages: u64,
     states: Vec<Vec<State>>,
     messages_of_ranks: Vec<RankMessage>,
+    /// The last two cuts.
+    cuts: [Option<Cut>; 2],
+    repetitions: Vec<Repetition>,
+    /// Time of all that was skipped so far.
+    skipped: SimDuration,
 }
 
-/// An action of a rank.
+/// An instant at which the simulation was compared, and the number of states of each rank until then.
+#[derive(Clone, Debug, PartialEq)]
+struct Cut {
+    at: u64,
+    states: Vec<usize>,
+}
+
+/// The interval between two cuts with equal states, and how often it was skipped after them.
+#[derive(Debug)]
+struct Repetition {
+    from: Cut,
+    to: Cut,
+    times: u64,
+}
+
+/// An action of a rank; instants as they are [told](Lines::told).
 #[derive(Clone, Copy, Debug)]
 struct State {
     kind: ActionKind,
-    begin: SimTime,
-    end: SimTime,
+    begin: u64,
+    end: u64,
 }
 
 /// A message between ranks.
@@ -105,8 +125,8 @@ struct State {
 struct RankMessage {
     from: Rank,
     to: Rank,
-    sent: SimTime,
-    arrived: SimTime,
+    sent: u64,
+    arrived: u64,
     bytes: Bytes,
     tag: u32,
     communicator: CommId,
@@ -121,6 +141,30 @@ impl Lines {
             self.count += 1;
         }
     }
+
+    /// Returns an instant as the certificate tells it \[ps\]: as if what was skipped took no time.
+    pub(crate) fn told(&self, at: SimTime) -> u64 {
+        at.as_picos() - self.skipped.as_picos()
+    }
+
+    /// Tells that the simulation is compared at an instant; the events of ranks until then are recorded.
+    pub(crate) fn cut(&mut self, now: SimTime) {
+        let cut = Cut { at: self.told(now), states: self.states.iter().map(Vec::len).collect() };
+        // What was skipped is compared once more at its end.
+        if self.cuts[1].as_ref() != Some(&cut) {
+            self.write(format_args!("cut {}\n", cut.at));
+            self.cuts = [self.cuts[1].take(), Some(cut)];
+        }
+    }
+
+    /// Tells that what lies between the last two cuts is skipped as often as it takes so much time.
+    pub(crate) fn repeat(&mut self, skipped: SimDuration) {
+        let [Some(from), Some(to)] = self.cuts.clone() else { unreachable!("two cuts were compared") };
+        let times = skipped.as_picos() / (to.at - from.at);
+        self.write(format_args!("repeat {times}\n"));
+        self.repetitions.push(Repetition { from, to, times });
+        self.skipped += skipped;
+    }
 }
 
 impl EventSink for CertificateRecorder {
@@ -132,9 +176,11 @@ impl EventSink for CertificateRecorder {
                     if lines.states.len() <= rank.index() {
                         lines.states.resize_with(rank.index() + 1, Vec::new);
                     }
-                    lines.states[rank.index()].push(State { kind, begin, end });
+                    let state = State { kind, begin: lines.told(begin), end: lines.told(end) };
+                    lines.states[rank.index()].push(state);
                 }
                 Event::Message { from, to, sent, arrived, bytes, tag, communicator, operation } => {
+                    let [sent, arrived] = [sent, arrived].map(|at| lines.told(at));
                     let message =
                         RankMessage { from, to, sent, arrived, bytes, tag, communicator, operation };
                     lines.messages_of_ranks.push(message);
@@ -142,6 +188,10 @@ impl EventSink for CertificateRecorder {
                 Event::Wait { .. } => {}
             }
         }
+    }
+
+    fn begin_anew(&self) {
+        *self.lines() = Lines::default();
     }
 }
 
@@ -190,7 +240,6 @@ impl CertificateRecorder {
         messages
             .sort_by_key(|message| (message.to, message.from, message.sent, message.arrived, message.bytes));
         for RankMessage { from, to, sent, arrived, bytes, tag, communicator, operation } in messages {
-            let [sent, arrived] = [sent, arrived].map(SimTime::as_picos);
             let operation = operation.map_or("-", ActionKind::name);
             lines.write(format_args!(
                 "M {from} {to} {sent} {arrived} {} {tag} {} {operation}\n",
@@ -217,24 +266,58 @@ impl CertificateRecorder {
     }
 }
 
-/// Writes the actions of a rank in their order, each with its begin and its end.
+/// Writes the actions of a rank in their order, each with its begin and its end; of repetitions the first one.
 fn write_program(lines: &mut Lines, trace: &Trace, rank: Rank, states: &[State]) {
-    let mut states = states.iter().peekable();
-    let (mut now, program) = (SimTime::ZERO, trace.rank(rank));
-    let write = |lines: &mut Lines, begin: SimTime, end: SimTime, text: &dyn std::fmt::Display| {
-        lines.write(format_args!("A {} {} {text}\n", begin.as_picos(), end.as_picos()));
-    };
-    for (action, op) in program.cursor().zip(trace.ops(rank)) {
+    let program = trace.rank(rank);
+    let mut actions = program.cursor().zip(trace.ops(rank));
+    let marks: Vec<Mark> = lines.repetitions.iter().flat_map(|repetition| repetition.marks(rank)).collect();
+    let mut marks = marks.into_iter().peekable();
+    let (mut written, mut now) = (0, 0);
+    // Number of actions so far, and at the last mark.
+    let (mut position, mut marked) = (0, 0);
+    loop {
+        while let Some(mark) = marks.next_if(|mark| mark.states == written) {
+            lines.write(format_args!("{} {rank}\n", mark.name));
+            let skipped = (position - marked) * mark.times;
+            if let Some(last) = skipped.checked_sub(1) {
+                actions.nth(last as usize);
+            }
+            marked = position;
+        }
+        let Some((action, op)) = actions.next() else { break };
+        position += 1;
         let kind = ActionKind::of(action, program);
         // Markers, and the end of a program that waits for nothing, are no states.
-        let state = states.next_if(|state| state.kind == kind);
+        let state = states.get(written).filter(|state| state.kind == kind);
+        written += usize::from(state.is_some());
         let (begin, end) = state.map_or((now, now), |state| (state.begin, state.end));
         now = end;
-        write(lines, begin, end, &TextLine { rank, op: &op });
+        lines.write(format_args!("A {begin} {end} {}\n", TextLine { rank, op: &op }));
     }
     // Requests that the program leaves pending are completed at its end.
-    for State { begin, end, .. } in states {
-        write(lines, *begin, *end, &format_args!("{rank} finalize"));
+    for State { begin, end, .. } in &states[written..] {
+        lines.write(format_args!("A {begin} {end} {rank} finalize\n"));
+    }
+    marks.for_each(|mark| lines.write(format_args!("{} {rank}\n", mark.name)));
+}
+
+/// Place in the program of a rank where a repeated interval begins or ends.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    name: &'static str,
+    /// Number of states before it.
+    states: usize,
+    /// Number of times that the actions since the last mark are skipped.
+    times: u64,
+}
+
+impl Repetition {
+    fn marks(&self, rank: Rank) -> [Mark; 2] {
+        let states = |cut: &Cut| cut.states.get(rank.index()).copied().unwrap_or(0);
+        [
+            Mark { name: "since", states: states(&self.from), times: 0 },
+            Mark { name: "again", states: states(&self.to), times: self.times },
+        ]
     }
 }
 

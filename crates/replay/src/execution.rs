@@ -274,10 +274,6 @@ impl Execution {
             (!capabilities.certificate, "its checker knows the models flow and contention-free only"),
             (has_epochs, "with epochs rates are not max-min at every event: set network.epoch_s = 0"),
             (
-                has(Feature::FastForward),
-                "iterations that fast-forward skips have no lines: leave engine.fast_forward out",
-            ),
-            (
                 has(Feature::Checkpoints),
                 "the events before a checkpoint are not saved: leave checkpoints out",
             ),

@@ -103,9 +103,17 @@ impl<'a> EventRecorder<'a> {
 }
 
 impl Observer for EventRecorder<'_> {
-    /// Events are recorded once: they are not compared.
+    /// Events are recorded once, those before a cut at the cut.
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        visitor.saved(&mut self.events);
+        if visitor.saves_whole(&mut self.events) {
+            return;
+        }
+        self.flush();
+        for event in self.events.in_flight.values_mut() {
+            if let Event::Message { sent, .. } = event {
+                visitor.time(sent);
+            }
+        }
     }
 
     #[inline(always)]

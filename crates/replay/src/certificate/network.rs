@@ -7,7 +7,7 @@ use netmodel::{
     FlowNetwork, HostId, HostTotals, LinkId, LinkLoads, Message, NetworkModel, NetworkParameters, Platform,
     RouteError, Sharing, UncontendedNetwork,
 };
-use pdes_core::{Bytes, SimTime};
+use pdes_core::{Bytes, SimDuration, SimTime, State, StateVisitor};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -15,9 +15,10 @@ use super::{CertificateRecorder, Lines};
 use crate::network_tag::NetworkTag;
 
 /// Tag of recorded work: that of the caller, and what the certificate calls it.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 pub(crate) struct TaggedWork {
     tag: NetworkTag,
+    #[state(saved = "a name in the certificate")]
     work: RecordedWork,
 }
 
@@ -139,7 +140,8 @@ impl<N: NetworkModel<TaggedWork> + Rates> NetworkModel<NetworkTag> for Certified
             lines.write(format_args!("Z {} {latency:?} {bandwidth:?}\n", size.get()));
         }
         lines.messages += 1;
-        lines.write(format_args!("B {} {number} {src} {dst} {}\n", at.as_picos(), size.get()));
+        let begin = lines.told(at);
+        lines.write(format_args!("B {begin} {number} {src} {dst} {}\n", size.get()));
         let tag = TaggedWork { tag, work: RecordedWork::Message(number) };
         self.network.send(Message { at, order, submitter, origin, src, dst, size, tag })
     }
@@ -151,7 +153,8 @@ impl<N: NetworkModel<TaggedWork> + Rates> NetworkModel<NetworkTag> for Certified
             let found = self.platform.host(host);
             lines.write(format_args!("H {host} {:?} {}\n", found.speed, found.cores));
         }
-        lines.write(format_args!("C {} {number} {host} {flops:?}\n", at.as_picos()));
+        let begin = lines.told(at);
+        lines.write(format_args!("C {begin} {number} {host} {flops:?}\n"));
         let tag = TaggedWork { tag, work: RecordedWork::Computation(number) };
         self.network.compute(at, host, flops, tag);
     }
@@ -172,8 +175,9 @@ impl<N: NetworkModel<TaggedWork> + Rates> NetworkModel<NetworkTag> for Certified
                 }
             });
             if !text.is_empty() {
-                let now = self.network.now().as_picos();
-                self.recorder.lines().write(format_args!("X {now}{text}\n"));
+                let mut lines = self.recorder.lines();
+                let now = lines.told(self.network.now());
+                lines.write(format_args!("X {now}{text}\n"));
             }
         }
         next
@@ -184,8 +188,8 @@ impl<N: NetworkModel<TaggedWork> + Rates> NetworkModel<NetworkTag> for Certified
         self.next_event();
         self.network.advance(&mut self.done);
         self.has_changed = true;
-        let now = self.network.now().as_picos();
         let mut lines = self.recorder.lines();
+        let now = lines.told(self.network.now());
         for TaggedWork { tag, work } in self.done.drain(..) {
             match work {
                 RecordedWork::Message(number) => {
@@ -205,6 +209,26 @@ impl<N: NetworkModel<TaggedWork> + Rates> NetworkModel<NetworkTag> for Certified
 
     fn unfinished(&self) -> impl Iterator<Item = NetworkTag> + '_ {
         self.network.unfinished().map(|work| work.tag)
+    }
+
+    /// Whoever observes the network at a cut has observed the ranks before, and repeats them before it.
+    fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+        self.network.visit(visitor);
+        if visitor.is_observing() {
+            self.recorder.lines().cut(visitor.now());
+        } else if visitor.is_repeating() {
+            let mut shifted = SimTime::ZERO;
+            visitor.time(&mut shifted);
+            self.recorder.lines().repeat(shifted - SimTime::ZERO);
+        }
+    }
+
+    fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        self.network.watch_period(now, period, repetitions);
+    }
+
+    fn repeat_loads(&mut self, now: SimTime) {
+        self.network.repeat_loads(now);
     }
 
     fn with_link_loads(self) -> Self {
