@@ -10,7 +10,8 @@ use replay::{Parallelism, RunError, RunSpec, run_all};
 use serde::Serialize;
 
 use crate::caveat::Caveat;
-use crate::curve::{CurvePoint, Slopes, at_one, knee, piecewise, reaches, sampled, slopes};
+use crate::curve::{CurvePoint, Slopes, at_one, knee, piecewise, sampled, slopes};
+use crate::limit::Limit;
 use crate::messages::{MessageError, MessageGroup};
 use crate::parameter::Parameter;
 use crate::replayed::{Base, Replayed, plain, replay};
@@ -84,25 +85,13 @@ pub struct Price {
     /// Factors between which the curve has its knee, equal ones if it is exact: less of the parameter saves little, more costs much. Null if the
     /// curve has none.
     pub knee: Option<[f64; 2]>,
-    /// Largest factors with which the run takes little more time; null unless the curve is exact.
-    pub limits: Option<Vec<PriceLimit>>,
+    /// Largest factors with which the run takes little more time; null without a curve.
+    pub limits: Option<Vec<Limit>>,
     /// Cost of one percent less of the parameter on all links or hosts; null if it is not known.
     pub cost: Option<f64>,
     /// Time saved for each unit of money \[s\]; null if the cost is not known.
     pub saved_s_per_cost: Option<f64>,
 }
-
-/// Largest factor of a parameter with which the run takes little more time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct PriceLimit {
-    /// More time, as a part of the run time.
-    pub more_time: f64,
-    /// The factor; null if it is beyond the curve.
-    pub factor: Option<f64>,
-}
-
-/// Parts of the run time by which it may grow.
-const LIMITS: [f64; 3] = [0.01, 0.05, 0.1];
 
 /// Source of a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -146,7 +135,7 @@ impl Prices {
     /// replays that are done.
     ///
     /// Without contention, a parameter takes three replays and some five for each breakpoint of its curve; with contention two for each
-    /// halving of the step, mostly two in all, and those of all links eight more. Sizes of messages take two and more in any case.
+    /// halving of the step, mostly two in all, and those of all links some twenty more. Sizes of messages take two and more in any case.
     ///
     /// # Errors
     /// Returns an error if a replay fails, or a cost is of nothing that the machine has.
@@ -274,16 +263,20 @@ impl Priced<'_> {
                 None => return Ok(None),
             },
         };
-        let limits = curve.as_deref().map(|curve| {
-            let limit = |more_time: f64| PriceLimit {
-                more_time,
-                factor: reaches(curve, base * (1.0 + more_time) / 1e12),
-            };
-            LIMITS.map(limit).to_vec()
-        });
-        let curve = match curve {
-            None if parameter.is_of_all_links() => Some(sampled(range, |factor| self.time(factor))?),
-            curve => curve,
+        let (curve, limits) = match curve {
+            Some(curve) => {
+                let limits = Limit::on_curve(base / 1e12, &curve);
+                (Some(curve), Some(limits))
+            }
+            None if parameter.is_of_all_links() => {
+                let curve = sampled(range, |factor| self.time(factor))?;
+                let known = curve.iter().filter(|point| point.factor >= 1.0);
+                let known = known.map(|point| (point.factor, point.time_s));
+                let limits = Limit::search(known, range[1], |factor| Ok(self.time(factor)? / 1e12));
+                let limits: Result<_, PricesError> = limits;
+                (Some(curve), Some(limits?))
+            }
+            None => (None, None),
         };
         let knee = curve.as_deref().and_then(|curve| {
             let number = knee(curve)?;

@@ -1,8 +1,6 @@
 //! Tolerance of a run: how much slower the network could be.
 
-use std::collections::BTreeMap;
-
-use answers::{LinkGroup, Parameter};
+use answers::{Limit, LinkGroup, Parameter};
 use netmodel::{LinkClass, Platform};
 use pdes_core::Progress;
 use replay::{RunError, RunSpec, Simulation};
@@ -10,16 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Diagnosis, DiagnosisError};
 
-/// Parts of the run time by which it may grow.
-const LIMITS: [f64; 3] = [0.01, 0.05, 0.1];
 /// Change of a property of the network from which the derivative is taken.
 const STEP: f64 = 0.01;
 /// Largest factor that is tried.
 const MAX_FACTOR: f64 = 1e6;
-/// Ratio of the bounds between which a factor is found.
-const PRECISION: f64 = 1.001;
-/// Factor by which a bound grows while the limit is not reached.
-const GROWTH: f64 = 32.0;
 
 /// Dependence of the run time on latencies and on times per byte, which is the reciprocal of the bandwidth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -138,109 +130,17 @@ impl Run<'_> {
             let outcome = simulation.replay(&Progress::new(self.spec.threads))?;
             Ok(outcome.simulated_time().as_secs_f64())
         };
-        let mut known = KnownTimes(BTreeMap::new());
-        known.insert(1.0, self.time);
-        known.insert(1.0 + STEP, replay(1.0 + STEP)?);
-        let time_s = (known.0[&(1.0 + STEP).to_bits()] - self.time) / STEP;
-        let mut limits = Vec::new();
-        for more_time in LIMITS {
-            let factor = known.largest_factor(self.time * (1.0 + more_time), replay)?;
-            limits.push(ToleranceLimit {
-                more_time,
-                factor,
-                value: value.and_then(|value| Some(value * factor?)),
-            });
-        }
+        let time = replay(1.0 + STEP)?;
+        let time_s = (time - self.time) / STEP;
+        let limits = Limit::search([(1.0, self.time), (1.0 + STEP, time)], MAX_FACTOR, replay)?;
+        let limit = |Limit { more_time, factor }| ToleranceLimit {
+            more_time,
+            factor,
+            value: value.and_then(|value| Some(value * factor?)),
+        };
+        let limits = limits.into_iter().map(limit).collect();
         // Links without latency stay so with any factor.
         let derivative = value.filter(|value| *value > 0.0).map(|value| time_s / value);
         Ok(Sensitivity { value, time_s, derivative, limits })
-    }
-}
-
-/// Run times by factor, whose bits are in its order.
-struct KnownTimes(BTreeMap<u64, f64>);
-
-impl KnownTimes {
-    fn insert(&mut self, factor: f64, time: f64) {
-        self.0.insert(factor.to_bits(), time);
-    }
-
-    /// Finds the largest factor with which the time is within a limit, which the time with factor 1 is; `None` if it is above
-    /// [`MAX_FACTOR`]. The time is nearly a line between two factors that are near each other, so a few replays are enough.
-    fn largest_factor<E>(
-        &mut self,
-        limit: f64,
-        mut replay: impl FnMut(f64) -> Result<f64, E>,
-    ) -> Result<Option<f64>, E> {
-        // Shrinks the interval from the side on which the line has not hit, then in the middle.
-        let mut number = 0;
-        loop {
-            let exceeds = self.0.iter().find(|(_, time)| **time > limit).map(|(&bits, &time)| (bits, time));
-            let end = exceeds.map_or(u64::MAX, |(bits, _)| bits);
-            let mut below = self.0.range(..end).rev().map(|(&bits, &time)| (f64::from_bits(bits), time));
-            let (low, low_time) = below.next().expect("the time with factor 1 is within the limit");
-            let Some((high, high_time)) = exceeds.map(|(bits, time)| (f64::from_bits(bits), time)) else {
-                if low >= MAX_FACTOR {
-                    return Ok(None);
-                }
-                let slope = below.next().map_or(0.0, |(lower, time)| (low_time - time) / (low - lower));
-                let reached = low + 1.01 * (limit - low_time) / slope;
-                let next =
-                    if slope > 0.0 { reached.clamp(low * PRECISION, low * GROWTH) } else { low * GROWTH };
-                self.insert(next, replay(next)?);
-                continue;
-            };
-            if high / low < PRECISION {
-                return Ok(Some(low));
-            }
-            let on_line = low + (limit - low_time) / (high_time - low_time) * (high - low);
-            let next = match number % 3 {
-                0 => on_line,
-                1 if on_line - low < high - on_line => low * (1.0 + 0.9 * (PRECISION - 1.0)),
-                1 => high / (1.0 + 0.9 * (PRECISION - 1.0)),
-                _ => (low * high).sqrt(),
-            };
-            // A step that is lost in rounding would go on forever.
-            let next = if next > low && next < high { next } else { (low * high).sqrt() };
-            self.insert(next, replay(next)?);
-            number += 1;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::convert::Infallible;
-
-    use super::*;
-
-    /// Searches where the time is a function of the factor; returns the factor and the number of replays.
-    fn search(time: impl Fn(f64) -> f64, limit: f64) -> (Option<f64>, usize) {
-        let (mut known, mut replays) = (KnownTimes(BTreeMap::new()), 0);
-        known.insert(1.0, time(1.0));
-        known.insert(1.0 + STEP, time(1.0 + STEP));
-        let found = known.largest_factor::<Infallible>(limit, |factor| {
-            replays += 1;
-            Ok(time(factor))
-        });
-        (found.unwrap(), replays)
-    }
-
-    #[test]
-    fn a_factor_is_found_within_its_precision() {
-        let close = |found: Option<f64>, expected: f64| {
-            let ratio = found.unwrap() / expected;
-            assert!(ratio <= 1.0 && ratio > 1.0 / PRECISION, "{found:?}, expected {expected}");
-        };
-        let (factor, replays) = search(|factor| 10.0 + factor, 12.0);
-        close(factor, 2.0);
-        assert!(replays < 6, "{replays}");
-        // Hidden behind computation up to a factor of 40, then steep.
-        let (factor, replays) = search(|factor| 10.0 + (factor - 40.0).max(0.0), 11.0);
-        close(factor, 41.0);
-        assert!(replays < 25, "{replays}");
-        // A step.
-        close(search(|factor| if factor > 7.0 { 20.0 } else { 10.0 }, 11.0).0, 7.0);
-        assert_eq!(search(|_| 10.0, 11.0).0, None);
     }
 }
