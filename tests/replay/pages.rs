@@ -201,6 +201,7 @@ fn invalid_inputs_are_reported() {
     let page = page.to_str().unwrap();
     expect(&["--format", "svg"], MISUSE, "--output");
     expect(&["-o", page, "--timeline", timeline], FAILED, "has no state of a rank");
+    expect(&["-o", page, "--timeline", timeline, "--timeline", timeline], MISUSE, "2 timelines of 1 reports");
     expect(&["-o", page, "--timeline", timeline, "--format", "png"], MISUSE, "leave --format out");
     let below = small.join("page.html");
     expect(&["-o", below.to_str().unwrap()], FAILED, "small.json/page.html");
@@ -332,6 +333,7 @@ fn a_page_shows_the_numbers_of_its_report() {
         "path",
         "links",
         "network",
+        "machine",
         "histograms",
         "parameters",
     ];

@@ -260,6 +260,65 @@ fn a_page_of_many_ranks_has_the_numbers_of_its_report() {
     agree(&shown["rows"][0][1], &(end / 1e12).into());
 }
 
+/// The load of each bin is drawn on the network, ranks on their hosts, and the timelines of two runs move together.
+#[test]
+fn networks_and_timelines_follow_time() {
+    let Some(browser) = Browser::find() else { return };
+    let folder = Folder::new();
+    let trace = folder.path("halo.pdt");
+    let generate = ["trace", "generate", "halo3d", "--ranks", "2,2,2", "--iterations", "2"];
+    command().args(generate).arg("-o").arg(&trace).assert().code(DONE);
+    let settings = [super::TREE, "network.model='flow'", "analysis.critical_path=true"];
+    let one = report(&folder, "one.json", &trace, &settings);
+    let slower = [&settings[..], &["compute.region_speeds={}", "network.latency_scale=3"]].concat();
+    let two = report(&folder, "two.json", &trace, &slower);
+    let probe = "charts.forEach((box) => box.draw()); \
+        const drawn = () => document.querySelector('#network [role=img]').instance.getOption().series[0].edges.map(({ cable }) => [cable.links[0], cable.up]); \
+        const slider = document.querySelector('#network input[type=range]'); const mean = drawn(); \
+        const bin = Math.max(...run.links.all.series.map((link) => link.findLastIndex((used) => used > 0))); \
+        slider.value = bin; slider.dispatchEvent(new Event('input')); \
+        const cells = document.querySelector('#machine [role=img]').instance.getOption().series[0].data; \
+        return { mean, bin, then: drawn(), told: document.querySelector('#network output').textContent, cells };";
+    let shown = browser.run(&page(&folder, "one.html", &[&one]), probe);
+    assert_eq!(shown.complaints, Vec::<String>::new());
+    let (shown, found) = (shown.result(), json(&one));
+    let links = &found["links"];
+    let check = |drawn: &str, of: &dyn Fn(usize) -> f64| {
+        let cables = shown[drawn].as_array().unwrap();
+        let up = |cable: &serde_json::Value| of(cable[0].as_u64().unwrap() as usize);
+        assert!(cables.iter().all(|cable| cable[1].as_f64().unwrap() == up(cable)), "{cables:?}");
+        assert!(cables.iter().any(|cable| up(cable) > 0.0));
+    };
+    check("mean", &|link| links["all"]["utilisation"][link].as_f64().unwrap());
+    let bin = shown["bin"].as_u64().unwrap() as usize;
+    check("then", &|link| links["all"]["series"][link][bin].as_f64().unwrap_or(0.0));
+    let begin = bin as f64 * links["bin_ps"].as_f64().unwrap() / 1e12;
+    let told = shown["told"].as_str().unwrap().split(" to ").next().unwrap();
+    assert!((super::time(&told.into()) / begin - 1.0).abs() < 1e-3, "{told}");
+    let ranks = &found["breakdown"]["ranks"];
+    let waiting = |rank: usize| -> f64 {
+        let states = ranks.as_object().unwrap().iter().skip_while(|(name, _)| *name != "late_sender_ps");
+        states.map(|(_, column)| column[rank].as_f64().unwrap()).sum()
+    };
+    let cells = shown["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 8);
+    for (rank, cell) in cells.iter().enumerate() {
+        assert_eq!(ranks["host"][rank], cell[0], "eight hosts to a leaf");
+        assert_eq!(cell[2].as_f64().unwrap(), waiting(rank));
+    }
+    let timeline = folder.write("timeline.json", super::TIMELINE);
+    let flag = Path::new("--timeline");
+    let probe = "const wait = () => new Promise((done) => setTimeout(done, 100)); \
+        const told = () => [...document.querySelectorAll('#timeline .controls output')].map((output) => output.textContent); \
+        while (told().length < 2 || !told()[1]) await wait(); const before = told(); \
+        document.querySelector('#timeline button[title=closer]').click(); await wait(); return [before, told()];";
+    let pair = page(&folder, "pair.html", &[&one, &two, flag, &timeline, flag, &timeline]);
+    let shown = browser.run(&pair, probe);
+    assert_eq!(shown.complaints, Vec::<String>::new());
+    let [before, after] = serde_json::from_value::<[[String; 2]; 2]>(shown.result()).unwrap();
+    assert!(before[0] == before[1] && after[0] == after[1] && before != after, "{before:?} {after:?}");
+}
+
 /// Equal matrices have no difference: a map of one neutral colour that says so, and no scale around zero.
 #[test]
 fn equal_values_have_no_scale() {

@@ -25,9 +25,9 @@ pub(crate) struct ReportArguments {
     /// Output format.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = ReportFormat::Html, requires = "output")]
     format: ReportFormat,
-    /// Timeline of the run (Chrome trace events in JSON, .json or .json.gz), which the page can zoom.
-    #[arg(long, value_name = "FILE", requires = "output", conflicts_with = "other")]
-    timeline: Option<PathBuf>,
+    /// Timeline of the run (Chrome trace events in JSON, .json or .json.gz), which the page can zoom; of two runs one of each, in their order.
+    #[arg(long, value_name = "FILE", requires = "output")]
+    timeline: Vec<PathBuf>,
     /// Diagnosis of the run (JSON of `diagnose --json`), whose sections the page has, too.
     #[arg(long, value_name = "FILE", requires = "output", conflicts_with = "other")]
     diagnosis: Option<PathBuf>,
@@ -50,13 +50,10 @@ enum ReportFormat {
 pub(crate) fn run(arguments: &ReportArguments) -> Result<()> {
     let mut roles = FileRoles::default();
     roles.input("report", &arguments.report);
-    for (role, path) in [
-        ("second report", &arguments.other),
-        ("timeline", &arguments.timeline),
-        ("diagnosis", &arguments.diagnosis),
-    ] {
+    for (role, path) in [("second report", &arguments.other), ("diagnosis", &arguments.diagnosis)] {
         path.iter().for_each(|path| roles.input(role, path));
     }
+    arguments.timeline.iter().for_each(|path| roles.input("timeline", path));
     arguments.output.iter().for_each(|path| roles.output("output", path));
     roles.check().map_err(Misuse::from)?;
     match (&arguments.output, &arguments.other) {
@@ -68,8 +65,14 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<()> {
 
 /// Writes a page or pictures.
 fn write(arguments: &ReportArguments, output: &Path) -> Result<()> {
-    if arguments.format != ReportFormat::Html && arguments.timeline.is_some() {
+    if arguments.format != ReportFormat::Html && !arguments.timeline.is_empty() {
         return Err(Misuse("a timeline is zoomed on a page: leave --format out".to_owned()).into());
+    }
+    let (runs, timelines) = (1 + usize::from(arguments.other.is_some()), arguments.timeline.len());
+    if ![0, runs].contains(&timelines) {
+        let message =
+            format!("found {timelines} timelines of {runs} reports, expected one --timeline for each report");
+        return Err(Misuse(message).into());
     }
     check_output(output, arguments.format)?;
     if arguments.format == ReportFormat::Csv {
@@ -132,6 +135,10 @@ fn present(arguments: &ReportArguments, output: &Path) -> Result<()> {
     use pdes_replay::{Diagnosis, PictureFormat, Presentation, SavedTimeline};
 
     let run = SavedReport::from_path(&arguments.report)?;
+    let timeline = |path: &PathBuf| {
+        SavedTimeline::from_path(path).map_err(|error| explain(path, "a timeline", error.into()))
+    };
+    let timelines = arguments.timeline.iter().map(timeline).collect::<Result<Vec<_>>>()?;
     let portrait = match &arguments.other {
         Some(other) => {
             let other = SavedReport::from_path(other)?;
@@ -139,19 +146,15 @@ fn present(arguments: &ReportArguments, output: &Path) -> Result<()> {
             Presentation::comparison(run, other)
         }
         None => {
-            let timeline = |path: &PathBuf| {
-                SavedTimeline::from_path(path).map_err(|error| explain(path, "a timeline", error.into()))
-            };
-            let timeline = arguments.timeline.as_ref().map(timeline).transpose()?;
             let read = |path: &PathBuf| {
                 let found = Diagnosis::from_path(path);
                 let found = found.with_context(|| format!("the diagnosis {}", path.display()));
                 found.map_err(|error| explain(path, "a diagnosis", error))
             };
-            Presentation::new(run, timeline)
-                .with_diagnosis(arguments.diagnosis.as_ref().map(read).transpose()?)
+            Presentation::new(run).with_diagnosis(arguments.diagnosis.as_ref().map(read).transpose()?)
         }
     };
+    let portrait = portrait.with_timelines(timelines);
     let format = match arguments.format {
         ReportFormat::Html => return Ok(portrait.write_page(output)?),
         ReportFormat::Svg => PictureFormat::Svg,

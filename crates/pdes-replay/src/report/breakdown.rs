@@ -88,6 +88,9 @@ pub struct RegionParts {
 /// Parts of each rank's time \[ps\].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RankParts {
+    /// Number of the host of the rank, in the order of the platform.
+    #[serde(default)]
+    pub host: Column,
     /// End time: the sum of all following columns.
     pub end_ps: Column,
     /// `compute_s` of [`Parts`] by rank.
@@ -162,7 +165,8 @@ impl Section for Breakdown {
         let ranks: Option<Vec<_>> = outcome.program().statistics.iter().map(Statistics::breakdown).collect();
         let ranks = ranks?;
         let mut total = Sum::default();
-        let mut columns = RankParts::default();
+        let hosts = simulation.placement().hosts().iter().map(|host| u64::from(host.get()));
+        let mut columns = RankParts { host: hosts.collect(), ..RankParts::default() };
         for (rank, end) in ranks.iter().zip(&outcome.program().ends) {
             let sum = Sum::of(rank.regions().flat_map(mpi_model::Region::shares));
             total.merge(&sum);
@@ -186,7 +190,7 @@ impl Section for Breakdown {
     }
 
     fn csv(&self) -> Vec<CsvTable> {
-        let RankParts { end_ps, compute_ps, sleep_ps, library_ps, transfer_ps, .. } = &self.ranks;
+        let RankParts { host, end_ps, compute_ps, sleep_ps, library_ps, transfer_ps, .. } = &self.ranks;
         let ranks: Column = (0..end_ps.len() as u64).collect();
         let own = [
             ("rank", &ranks),
@@ -198,7 +202,10 @@ impl Section for Breakdown {
         ];
         let waiting = self.ranks.waiting().map(|(state, column)| (format!("{}_ps", state.name()), column));
         let waiting = waiting.iter().map(|(name, column)| (name.as_str(), *column));
-        vec![CsvTable::of_columns("ranks", &own.into_iter().chain(waiting).collect::<Vec<_>>())]
+        vec![CsvTable::of_columns(
+            "ranks",
+            &own.into_iter().chain(waiting).chain([("host", host)]).collect::<Vec<_>>(),
+        )]
     }
 
     #[cfg(feature = "pictures")]

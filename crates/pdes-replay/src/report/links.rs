@@ -10,6 +10,8 @@ use super::tables;
 
 /// Largest number of links that are listed individually.
 const MAX_LISTED: usize = 32;
+/// Largest number of links whose series are all listed.
+const MAX_SERIES: usize = 1024;
 /// Largest number of links whose names are all listed.
 const MAX_NAMED: usize = 4096;
 
@@ -56,6 +58,9 @@ pub struct AllLinks {
     pub bytes: Column,
     /// Utilisation as in [`ContendedLink`]; 0 for fat pipes.
     pub utilisation: Fractions,
+    /// Series as in [`ContendedLink`], empty for links that carry nothing; omitted if there are more than 1024 links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<Vec<Fractions>>,
 }
 
 impl Links {
@@ -94,7 +99,11 @@ impl AllLinks {
         let links = platform.links();
         let names = || links.iter().map(|link| link.name.to_string()).collect();
         let (mut bytes, mut utilisation) = (vec![0; links.len()], vec![0.0; links.len()]);
+        let mut series = vec![Fractions::default(); if links.len() <= MAX_SERIES { links.len() } else { 0 }];
         for load in loads {
+            if let Some(series) = series.get_mut(load.link.index()).filter(|_| load.bytes > 0) {
+                *series = load.series.iter().copied().collect();
+            }
             bytes[load.link.index()] = load.bytes;
             utilisation[load.link.index()] = load.utilisation;
         }
@@ -102,6 +111,7 @@ impl AllLinks {
             names: (links.len() <= MAX_NAMED).then(names),
             bytes: bytes.into_iter().collect(),
             utilisation: utilisation.into_iter().collect(),
+            series: (!series.is_empty()).then_some(series),
         }
     }
 }
@@ -116,7 +126,7 @@ impl Section for Links {
     }
 
     fn csv(&self) -> Vec<CsvTable> {
-        let AllLinks { names, bytes, utilisation } = &self.all;
+        let AllLinks { names, bytes, utilisation, .. } = &self.all;
         let name = |link: usize| names.as_ref().map_or_else(|| link.to_string(), |names| names[link].clone());
         let row = |link| vec![name(link), bytes[link].to_string(), utilisation[link].to_string()];
         let header = ["link", "bytes", "utilisation"].map(str::to_owned).to_vec();

@@ -31,14 +31,19 @@ pub(crate) const FOOTER: &str = concat!("pdes-replay ", env!("CARGO_PKG_VERSION"
 pub struct Presentation {
     run: SavedReport,
     other: Option<SavedReport>,
-    timeline: Option<Timeline>,
+    timelines: Vec<Timeline>,
     diagnosis: Option<Diagnosis>,
 }
 
 impl Presentation {
-    /// Creates the presentation of a run, with a timeline if there is one.
-    pub fn new(run: SavedReport, timeline: Option<Timeline>) -> Self {
-        Self { run, other: None, timeline, diagnosis: None }
+    /// Creates the presentation of a run.
+    pub fn new(run: SavedReport) -> Self {
+        Self { run, other: None, timelines: Vec::new(), diagnosis: None }
+    }
+
+    /// Adds a timeline of each run.
+    pub fn with_timelines(self, timelines: Vec<Timeline>) -> Self {
+        Self { timelines, ..self }
     }
 
     /// Adds the sections of a diagnosis of the run, after the summary.
@@ -49,7 +54,7 @@ impl Presentation {
 
     /// Creates the presentation of the changes from the first run to the second.
     pub fn comparison(run: SavedReport, other: SavedReport) -> Self {
-        Self { run, other: Some(other), timeline: None, diagnosis: None }
+        Self { other: Some(other), ..Self::new(run) }
     }
 
     /// Writes the HTML page.

@@ -9,7 +9,7 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::super::saved::flat;
-use super::{FOOTER, Presentation, SavedReport, part};
+use super::{FOOTER, Presentation, SavedReport, Timeline, part};
 use crate::report::IdealMachines;
 
 /// Scripts of the page, in the order in which they need each other.
@@ -38,6 +38,8 @@ pub(super) fn write(shown: &Presentation, path: &Path) -> Result<(), WriteError>
     let failed = |error: serde_json::Error| WriteError::Write { path: path.to_owned(), source: error.into() };
     let runs: Vec<&RawValue> = [Some(run), other].into_iter().flatten().map(|run| &*run.text).collect();
     let networks: Vec<_> = [Some(run), other].into_iter().flatten().map(network).collect();
+    let timelines =
+        shown.timelines.iter().map(Timeline::data).collect::<Result<Vec<_>, _>>().map_err(failed)?;
     let unlike = other.map(|other| run.unlike(other)).unwrap_or_default();
     let mut data = vec![
         ("runs", to_raw_value(&runs).map_err(failed)?),
@@ -46,14 +48,12 @@ pub(super) fn write(shown: &Presentation, path: &Path) -> Result<(), WriteError>
         ("calls", to_raw_value(&ActionKind::ALL.map(ActionKind::name).as_slice()).map_err(failed)?),
         ("unlike", to_raw_value(&unlike).map_err(failed)?),
         ("networks", to_raw_value(&networks).map_err(failed)?),
+        ("timelines", to_raw_value(&timelines).map_err(failed)?),
     ];
     if other.is_none() {
         let parts = run.sections.ideal_machines.as_ref().map(IdealMachines::parts);
         data.push(("runTimeParts", to_raw_value(&parts).map_err(failed)?));
         data.push(("verdict", to_raw_value(&run.verdict()).map_err(failed)?));
-    }
-    if let Some(timeline) = &shown.timeline {
-        data.push(("timeline", timeline.data().map_err(failed)?));
     }
     if let Some(diagnosis) = &shown.diagnosis {
         data.push(("diagnosis", to_raw_value(&diagnosis.page_data()).map_err(failed)?));

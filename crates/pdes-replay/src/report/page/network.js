@@ -70,12 +70,89 @@ function linkEnds(network) {
 function showNetwork() {
   const [network] = data.networks;
   if (!network || !run.links || !run.links.all.utilisation.some((used) => used > 0)) return;
-  const used = run.links.all.utilisation;
-  const cables = network.lower.map((lower, cable) => ({ lower, upper: network.upper[cable], up: used[network.up[cable]], down: used[network.down[cable]] }));
-  const box = section("network", "Links on the network", "How much of their capacity links use, averaged over the run. Point at a link to read it.");
-  const most = Math.max(...cables.map(({ up, down }) => Math.max(up, down)));
+  const { utilisation, series } = run.links.all;
+  const box = section("network", "Links on the network", "How much of their capacity links use. Point at a link to read it.");
+  const cables = network.lower.map((lower, cable) => ({ lower, upper: network.upper[cable], links: [network.up[cable], network.down[cable]] }));
+  // The end of the scale, which drawings read when they are drawn.
+  const scale = {};
+  const use = (of, most) => {
+    for (const cable of cables) [cable.up, cable.down] = cable.links.map(of);
+    scale.most = most;
+  };
+  const mean = () => use((link) => utilisation[link], utilisation.reduce((most, used) => Math.max(most, used), 0));
+  mean();
+  if (series) {
+    const bins = Math.max(...series.map((link) => link.length));
+    const most = series.flat().reduce((most, used) => Math.max(most, used), 0);
+    const redraw = () => box.querySelectorAll("[role=img]").forEach((drawing) => drawing.redraw());
+    player(box, bins, run.links.bin_ps, (bin) => {
+      if (bin === null) mean();
+      else use((link) => series[link][bin] ?? 0, most);
+      redraw();
+    });
+  }
   const shapes = { star: bands, torus: planes, fat_tree: cables.length <= LINES ? graph : bands, dragonfly: cables.length <= LINES ? graph : groups };
-  shapes[run.topology.kind](box, network, cables, most);
+  shapes[run.topology.kind](box, network, cables, scale);
+}
+
+// A slider over bins of time, and a button that plays them; `show` gets a bin, or null for the whole run.
+function player(parent, bins, bin, show) {
+  let timer = null;
+  const told = element("output", { class: "note" }, "average over the run");
+  const stop = () => {
+    clearInterval(timer);
+    timer = null;
+    play.textContent = "play";
+  };
+  const at = (number) => {
+    slider.value = number;
+    told.textContent = `${picos(number * bin, 4)} to ${picos(Math.min((number + 1) * bin, run.simulated_time_s * 1e12), 4)}`;
+    show(number);
+  };
+  const slider = element("input", { type: "range", min: 0, max: bins - 1, value: 0, "aria-label": "simulated time", oninput: () => { stop(); at(Number(slider.value)); } });
+  const play = button("play", "play the load over time", () => {
+    if (timer !== null) return stop();
+    play.textContent = "stop";
+    let next = Number(slider.value) === bins - 1 ? 0 : Number(slider.value);
+    timer = setInterval(() => (next < bins ? at(next++) : stop()), 150);
+  });
+  const whole = button("whole run", "the average over the run", () => {
+    stop();
+    told.textContent = "average over the run";
+    show(null);
+  });
+  parent.append(element("div", { class: "controls" }, play, slider, whole, told));
+}
+
+// Where on the machine ranks wait: a cell for each host with ranks, in lines that follow the topology.
+function showMachine() {
+  const [network] = data.networks;
+  const hosts = run.breakdown?.ranks.host;
+  if (!network || !hosts?.length || network.hosts < 2) return;
+  const { kind, dims, levels, groups } = run.topology;
+  const [width, xName, yName] = {
+    torus: () => [dims[0], "x", "line of the torus"], fat_tree: () => [levels[0].children, "host of the leaf", "leaf"],
+    dragonfly: () => [network.hosts / groups, "host of the group", "group"], star: () => [side(network.hosts), "", "first host of a line"],
+  }[kind]();
+  const of = (values) => {
+    const found = new Map();
+    values.forEach((value, rank) => {
+      const [total, number] = found.get(hosts[rank]) ?? [0, 0];
+      found.set(hosts[rank], [total + value, number + 1]);
+    });
+    return [...found].map(([host, [total, number]]) => [host % width, Math.floor(host / width), total / number, host, number]);
+  };
+  const box = section("machine", "Ranks on the machine", "Where on the machine time is lost: a cell for each host that has ranks, in lines that follow the network.");
+  const all = Array.from({ length: run.ranks }, (_, rank) => rank);
+  const parts = occurring([run.breakdown.total]).map((part) => ({ name: part.name, values: column(run.breakdown, part) }));
+  const choices = [{ name: "waiting", values: all.map((rank) => waited(run.breakdown, rank)) }, ...parts, { name: "end of the rank", values: run.breakdown.ranks.end_ps }];
+  let [shown] = choices;
+  box.append(element("div", { class: "controls" }, choice("Time of", choices.map((choice) => choice.name), (index) => { shown = choices[index]; map.redraw(); })));
+  const lines = Math.ceil(network.hosts / width);
+  const map = chart(box, "Mean of the ranks of each host", Math.min(560, 110 + 16 * lines), (colours) => heat(colours, {
+    columns: numbers(width), rows: numbers(lines, (line) => (kind === "star" ? line * width : line)), cells: of(shown.values), format: (time) => picos(time), xName, yName,
+    hint: (_, [, , time, host, number]) => `<b>host ${host}</b>, ${number} rank${number === 1 ? "" : "s"}: ${picos(time)}`,
+  }));
 }
 
 const both = (network, { lower, upper, up, down }) =>
@@ -94,7 +171,7 @@ function levels(network) {
 }
 
 // Stations and lines, of a fat tree level by level, of a dragonfly on a ring.
-function graph(parent, network, cables, most) {
+function graph(parent, network, cables, scale) {
   const stations = network.hosts + network.switches.length;
   const { kind } = run.topology;
   const starts = kind === "fat_tree" && levels(network);
@@ -109,6 +186,7 @@ function graph(parent, network, cables, most) {
     return [500 + radius * Math.sin(2 * Math.PI * at), 500 - radius * Math.cos(2 * Math.PI * at)];
   };
   chart(parent, "The network", starts ? 340 : 560, (colours) => {
+    const { most } = scale;
     const colour = (part) => HEAT[Math.round((HEAT.length - 1) * (most ? part / most : 0))];
     return {
       tooltip: tooltip(colours, ({ dataType, data: item }) => (dataType === "edge" ? both(network, item.cable) : escaped(item.title))),
@@ -130,23 +208,25 @@ function graph(parent, network, cables, most) {
 }
 
 // A heat map whose cells are cables: of several in one cell the one that is used most counts.
-function cableMap(parent, title, height, network, { columns, rows, place, cables, most, xName, yName }) {
-  const cells = new Map();
-  for (const cable of cables) {
-    for (const [x, y, part] of place(cable)) {
-      const key = `${x} ${y}`;
-      if (!cells.has(key) || cells.get(key)[2] < part) cells.set(key, [x, y, part, cable]);
+function cableMap(parent, title, height, network, { columns, rows, place, cables, scale, xName, yName }) {
+  chart(parent, title, height, (colours) => {
+    const cells = new Map();
+    for (const cable of cables) {
+      for (const [x, y, part] of place(cable)) {
+        const key = `${x} ${y}`;
+        if (!cells.has(key) || cells.get(key)[2] < part) cells.set(key, [x, y, part, cable]);
+      }
     }
-  }
-  chart(parent, title, height, (colours) => heat(colours, {
-    columns, rows, cells: [...cells.values()], format: (part) => percent(part), most, xName, yName, hint: (_, cell) => both(network, cell[3]),
-  }));
+    return heat(colours, {
+      columns, rows, cells: [...cells.values()], format: (part) => percent(part), most: scale.most, xName, yName, hint: (_, cell) => both(network, cell[3]),
+    });
+  });
 }
 
 const numbers = (length, name = (index) => index) => Array.from({ length }, (_, index) => name(index));
 
 // A band for each level: up and down from its stations, neighbours in one cell if there are many.
-function bands(parent, network, cables, most) {
+function bands(parent, network, cables, scale) {
   const starts = levels(network);
   const names = starts.length === 3 && run.topology.kind === "star" ? ["host"] : ["host", ...numbers(starts.length - 2, (level) => network.switches[starts[level + 1] - network.hosts]?.replace(/ [0-9]+$/, ""))];
   for (let level = starts.length - 3; level >= 0; level--) {
@@ -154,14 +234,14 @@ function bands(parent, network, cables, most) {
     const share = Math.ceil(number / 512);
     const mine = cables.filter(({ lower }) => lower >= starts[level] && lower < starts[level + 1]);
     cableMap(parent, `${count(number)} x ${names[level]}, to and from the level above${share > 1 ? `; a cell is the most used of ${share}` : ""}`, 170, network, {
-      columns: numbers(Math.ceil(number / share), (index) => index * share), rows: ["up", "down"], most, cables: mine, xName: names[level],
+      columns: numbers(Math.ceil(number / share), (index) => index * share), rows: ["up", "down"], scale, cables: mine, xName: names[level],
       place: ({ lower, up, down }) => { const x = Math.floor((lower - starts[level]) / share); return [[x, 0, up], [x, 1, down]]; },
     });
   }
 }
 
 // A woven grid for each plane of the two largest dimensions: between two hosts is the cable that joins them.
-function planes(parent, network, cables, most) {
+function planes(parent, network, cables, scale) {
   const { dims } = run.topology;
   const order = dims.map((_, dimension) => dimension).sort((one, other) => dims[other] - dims[one]);
   const [across, down = across] = order.slice(0, 2).sort((one, other) => one - other);
@@ -176,7 +256,7 @@ function planes(parent, network, cables, most) {
     if (!all.has(plane)) all.set(plane, []);
     const dimension = number % dims.length;
     const [x, y] = [2 * at[across] + (dimension === across ? 1 : 0), isLine ? 0 : 2 * at[down] + (dimension === down ? 1 : 0)];
-    all.get(plane).push({ ...cable, x, y });
+    all.get(plane).push(Object.assign(cable, { x, y }));
   });
   const names = [...all.keys()];
   const shown = element("div");
@@ -186,7 +266,7 @@ function planes(parent, network, cables, most) {
     const [columns, rows] = [2 * dims[across], isLine ? 1 : 2 * dims[down]];
     const name = (at) => (at % 2 ? "" : at / 2);
     cableMap(shown, titled(names[index]), Math.min(560, 90 + 14 * rows), network, {
-      columns: numbers(columns, name), rows: numbers(rows, name), most, cables: all.get(names[index]), xName: letter(across), yName: isLine ? "" : letter(down),
+      columns: numbers(columns, name), rows: numbers(rows, name), scale, cables: all.get(names[index]), xName: letter(across), yName: isLine ? "" : letter(down),
       place: ({ x, y, up, down }) => [[x, y, Math.max(up, down)]],
     });
   };
@@ -196,7 +276,7 @@ function planes(parent, network, cables, most) {
 }
 
 // Maps of a large dragonfly: between groups, and inside them.
-function groups(parent, network, cables, most) {
+function groups(parent, network, cables, scale) {
   const { groups, chassis, blades } = run.topology;
   const each = chassis * blades;
   const router = (station) => station - network.hosts;
@@ -205,11 +285,11 @@ function groups(parent, network, cables, most) {
   const isLocal = (cable) => !isHost(cable) && group(cable.lower) === group(cable.upper);
   const titles = numbers(groups);
   cableMap(parent, "Between groups: from a group (line) to another (column)", 420, network, {
-    columns: titles, rows: titles, most, cables: cables.filter((cable) => !isHost(cable) && !isLocal(cable)), xName: "to group", yName: "from group",
+    columns: titles, rows: titles, scale, cables: cables.filter((cable) => !isHost(cable) && !isLocal(cable)), xName: "to group", yName: "from group",
     place: ({ lower, upper, up, down }) => [[group(upper), group(lower), up], [group(lower), group(upper), down]],
   });
   const inside = (title, mine, stations) => cableMap(parent, title, 90 + 16 * groups, network, {
-    columns: numbers(each), rows: titles, most, cables: mine, xName: "router of the group", yName: "group",
+    columns: numbers(each), rows: titles, scale, cables: mine, xName: "router of the group", yName: "group",
     place: (cable) => stations(cable).map((station) => [router(station) % each, group(station), Math.max(cable.up, cable.down)]),
   });
   inside("Inside groups: the most used cable of each router", cables.filter(isLocal), ({ lower, upper }) => [lower, upper]);

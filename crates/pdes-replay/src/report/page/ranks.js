@@ -92,7 +92,7 @@ function showRank(panel, rank, parts) {
   panel.replaceChildren(element("h3", {}, `Rank ${rank}`));
   const times = parts.map((part) => `${part.name} ${picos(column(breakdown, part)[rank])}`);
   panel.append(element("p", {}, `Ends at ${picos(breakdown.ranks.end_ps[rank])}: ${times.join(", ")}. `));
-  if (data.timeline) panel.append(element("p", {}, element("a", { href: "#timeline" }, "its part of the timeline")));
+  if (data.timelines.length) panel.append(element("p", {}, element("a", { href: "#timeline" }, "its part of the timeline")));
   const sides = element("div", { class: "side" }, element("div"), element("div"));
   panel.append(sides);
   const calls = breakdown.rank_calls.map((call) => ({ name: call.action, time: call.time_ps[rank], waiting: call.waiting_ps[rank] }));

@@ -2,6 +2,6 @@
 "use strict";
 
 const sections = isPair
-  ? [showDifference, showChangedParameters, showChangedTimes, showChangedRanks, showCallTree, showMatrix, showChangedPath]
-  : [showSummary, showJobs, showDiagnosis, showTime, showRanks, showCallTree, showMatrix, showWaits, showPath, showLinks, showNetwork, showFileServers, showEnergy, showHistograms, showTimeline, showParameters];
+  ? [showDifference, showChangedParameters, showChangedTimes, showChangedRanks, showCallTree, showMatrix, showChangedPath, showTimelines]
+  : [showSummary, showJobs, showDiagnosis, showTime, showRanks, showCallTree, showMatrix, showWaits, showPath, showLinks, showNetwork, showMachine, showFileServers, showEnergy, showHistograms, showTimelines, showParameters];
 for (const show of sections) show();

@@ -81,23 +81,31 @@ function stateColours(names) {
   return names.map((name) => known.get(name) || pale(data.calls.includes(name) ? data.calls.indexOf(name) : data.calls.length + unknown.indexOf(name)));
 }
 
-async function showTimeline() {
-  if (!data.timeline) return;
-  const box = section("timeline", "Timeline", "Turn the wheel with Ctrl, or press + and -, to zoom in time, with Shift to zoom ranks; drag or press arrow keys to move; double-click or press 0 to see all.");
-  const view = element("div", { class: "timeline" });
-  box.append(view);
-  const colours = stateColours(data.timeline.names);
-  const meaning = (name) => MEANINGS[name] || `MPI call ${name}`;
-  const swatches = data.timeline.names.map((name, index) => element("span", { title: meaning(name) }, element("i", { style: `background:${colours[index]}` }), spaced(name)));
-  const told = element("output", { class: "note" });
-  const hint = element("output", { class: "note", "aria-live": "polite" });
-  const canvas = element("canvas", { tabindex: 0, role: "img", "aria-label": "timeline of ranks" });
-  const controls = element("div", { class: "controls" });
-  view.append(controls, canvas, hint, element("p", { class: "swatches note" }, ...swatches));
-  drawTimeline(await readTimeline(data.timeline), { view, canvas, controls, told, hint, colours, meaning });
+async function showTimelines() {
+  if (!data.timelines.length) return;
+  const box = section("timeline", isPair ? "Timelines" : "Timeline", "Turn the wheel with Ctrl, or press + and -, to zoom in time, with Shift to zoom ranks; drag or press arrow keys to move; double-click or press 0 to see all." + (isPair ? " Both show the same time since their first states, and the same ranks." : ""));
+  const read = await Promise.all(data.timelines.map(readTimeline));
+  const end = Math.max(...read.map((timeline) => timeline.end));
+  // Two timelines move together.
+  const followed = [];
+  data.timelines.forEach((timeline, index) => {
+    if (isPair) box.append(element("h3", {}, LETTERS[index]));
+    const view = element("div", { class: "timeline" });
+    box.append(view);
+    const colours = stateColours(timeline.names);
+    const meaning = (name) => MEANINGS[name] || `MPI call ${name}`;
+    const swatches = timeline.names.map((name, index) => element("span", { title: meaning(name) }, element("i", { style: `background:${colours[index]}` }), spaced(name)));
+    const told = element("output", { class: "note" });
+    const hint = element("output", { class: "note", "aria-live": "polite" });
+    const canvas = element("canvas", { tabindex: 0, role: "img", "aria-label": "timeline of ranks" });
+    const controls = element("div", { class: "controls" });
+    view.append(controls, canvas, hint, element("p", { class: "swatches note" }, ...swatches));
+    const path = runs[index].critical_path;
+    drawTimeline({ ...read[index], end, timeline, path, followed }, { view, canvas, controls, told, hint, colours, meaning });
+  });
 }
 
-function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, told, hint, colours, meaning }) {
+function drawTimeline({ rows, messages, end, timeline, path, followed }, { view: box, canvas, controls, told, hint, colours, meaning }) {
   // Room for labels on the left, and for the axis below.
   const [left, below] = [76, 26];
   const mostMessages = 4000;
@@ -107,7 +115,7 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
   let marked = null;
   let waiting = false;
   // A kind of states has a name, and perhaps a place and the call that waits.
-  const { names, kinds } = data.timeline;
+  const { names, kinds, origin_ns: origin } = timeline;
   // What each kind is drawn as: the number of its name, or the number after all names if others stand out.
   const drawnAs = Uint16Array.from(kinds, ([name]) => name);
   const stand = (stands) => kinds.forEach(([name], kind) => (drawnAs[kind] = name + (stands(kind) ? 0 : names.length)));
@@ -194,6 +202,24 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
     context.globalAlpha = 1;
   }
 
+  // The critical path: along a rank while it is there, across where a message takes it on.
+  const rowOf = new Map(rows.map(({ label }, row) => [Number(label.match(/^rank (\d+)/)?.[1] ?? row), row]));
+  let drawsPath = Boolean(path?.segments.length);
+  function drawPath(context, { ink, paper }) {
+    const steps = path.segments.filter(({ rank }) => rowOf.has(rank)).map(({ from_ps: from, to_ps: to, rank }) => [from - 1000 * origin, to - 1000 * origin, rowOf.get(rank)]);
+    for (const [colour, width] of [[paper, 5], [ink, 2]]) {
+      context.strokeStyle = colour;
+      context.lineWidth = width;
+      context.beginPath();
+      for (const [from, to, row] of steps) {
+        context.lineTo(x(from), y(row + 0.5));
+        context.lineTo(x(to), y(row + 0.5));
+      }
+      context.stroke();
+    }
+    context.lineWidth = 1;
+  }
+
   function drawAxis(context, soft) {
     const span = view.to - view.from;
     const wanted = span / Math.max(2, (size.width - left) / 110);
@@ -242,13 +268,14 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
     context.clip();
     drawStates(context);
     drawMessages(context, style.ink);
+    if (drawsPath) drawPath(context, style);
     context.restore();
     drawLabels(context, style);
     drawAxis(context, style.soft);
     const last = Math.min(rows.length, Math.ceil(view.last)) - 1;
-    const { origin_ns: origin } = data.timeline;
     const share = Math.max(1, Math.floor(1 / rowHeight()));
-    told.textContent = `${picos(view.from, 6)} to ${picos(view.to, 6)}${origin ? ` after ${seconds(origin / 1e9)}` : ""}, ${rows[Math.floor(view.first)].label} to ${rows[last].label}${share > 1 ? `; a line is ${share} ranks` : ""}`;
+    const shown = [Math.floor(view.first), last].map((row) => rows[Math.min(row, rows.length - 1)].label);
+    told.textContent = `${picos(view.from, 6)} to ${picos(view.to, 6)}${origin ? ` after ${seconds(origin / 1e9)}` : ""}, ${shown[0]} to ${shown[1]}${share > 1 ? `; a line is ${share} ranks` : ""}`;
   }
   // Events that follow each other closely are drawn once; a timer runs in pages that are not seen, too.
   const later = () => {
@@ -261,11 +288,15 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
     const start = Math.min(most - span, Math.max(least, from));
     return [start, start + span];
   }
+  const follow = (next) => {
+    view = next;
+    later();
+  };
+  followed.push(follow);
   function show(next) {
     const [from, to] = clamp(next.from, next.to, 0, end, Math.min(end, 10));
     const [first, last] = clamp(next.first, next.last, 0, rows.length, 1);
-    view = { from, to, first, last };
-    later();
+    followed.forEach((follow) => follow({ from, to, first, last }));
   }
 
   // Zooms around a position between 0 and 1.
@@ -287,12 +318,14 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
   };
   controls.append(
     button("+", "closer", () => zoomTime(0.5)), button("-", "wider", () => zoomTime(2)), button("<", "earlier", () => move(-0.25)), button(">", "later", () => move(0.25)),
-    button("fewer ranks", "zoom ranks", () => zoomRows(0.5)), button("all", "show all", showAll), told);
+    button("fewer ranks", "zoom ranks", () => zoomRows(0.5)), button("all", "show all", showAll));
+  if (drawsPath) controls.append(button("critical path", "show or hide the critical path", () => { drawsPath = !drawsPath; later(); }));
+  controls.append(told);
   // Problems of a diagnosis are states at their places.
   const siteOf = (kind) => (kinds[kind][1] === null ? "" : ` at ${kinds[kind][1]}`);
   const callOf = (kind) => kinds[kind][2] ?? names[kinds[kind][0]];
   for (const shown of problemPanels) {
-    const stands = kindsOf(shown.problem, data.timeline);
+    const stands = kindsOf(shown.problem, timeline);
     const focus = ({ row, begin, end: last }) => {
       stand((kind) => stands[kind]);
       marked = row;
@@ -307,7 +340,7 @@ function drawTimeline({ rows, messages, end }, { view: box, canvas, controls, to
     const list = () => {
       const { found, longest } = longestInstances(rows, stands);
       if (!found) return;
-      const after = (at) => picos(at + 1000 * data.timeline.origin_ns, 6);
+      const after = (at) => picos(at + 1000 * origin, 6);
       shown.panel.append(element("p", { class: "note" }, `${found > longest.length ? `The ${longest.length} longest of ` : ""}${count(found)} instances on the timeline; click on one to see it.`));
       table(shown.panel, [
         { name: "rank", value: ({ row }) => rows[row].label }, { name: "begin", value: ({ begin }) => begin, text: after }, { name: "end", value: ({ end }) => end, text: after },
