@@ -38,6 +38,8 @@ mod energy;
 mod epochs;
 #[path = "replay/exchanges.rs"]
 mod exchanges;
+#[path = "replay/extrapolation.rs"]
+mod extrapolation;
 #[path = "replay/files.rs"]
 mod files;
 #[path = "replay/first_sight.rs"]

@@ -52,7 +52,7 @@ fn replay(trace: &Path, settings: &[&str]) -> Outcome {
     simulation.replay(&Progress::new(simulation.spec().threads)).unwrap()
 }
 
-fn digest(outcome: &Outcome) -> Digest {
+pub(crate) fn digest(outcome: &Outcome) -> Digest {
     Digest::of(outcome.program().ends.iter().copied().zip(&outcome.program().statistics))
 }
 

@@ -20,6 +20,7 @@
 //!   add a row; `tests/all/formats.rs` adds a toy.
 //! - [`dump`], [`write_text`] and [`TextLine`] write text; [`generate`] makes programs of known structure;
 //!   [`write_consistent_cut`] and [`recover`] repair the trace of a killed program.
+//! - [`extrapolate()`] makes the trace of more ranks of traces of fewer.
 //! - [`lint`] finds what is suspicious in a trace; [`LINTS`] is the registry.
 //! - [`transform`] changes a program by a hypothesis; [`transform::TRANSFORMS`] is the registry of changes.
 //!
@@ -107,6 +108,7 @@ mod darshan;
 mod dump;
 mod dumpi;
 mod error;
+mod extrapolate;
 mod files;
 mod foreign;
 mod format;
@@ -130,6 +132,7 @@ pub use darshan::DarshanError;
 pub use dump::{dump, write_text};
 pub use dumpi::DumpiError;
 pub use error::InputError;
+pub use extrapolate::{Extrapolated, ExtrapolationError, ExtrapolationOptions, extrapolate};
 pub use files::trace_files;
 pub use foreign::Foreign;
 pub use format::{Candidate, FORMATS, Format, HEAD, Input, open_input};

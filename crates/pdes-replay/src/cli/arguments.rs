@@ -232,6 +232,24 @@ pub(crate) enum TraceCommand {
         #[arg(long, value_name = "N", default_value_t = 1)]
         threads: usize,
     },
+    /// Writes the trace that a program would have on another number of ranks, of traces on two or three numbers of ranks.
+    Extrapolate {
+        /// Traces of any format, on different numbers of ranks.
+        #[arg(required = true, num_args = 2..)]
+        traces: Vec<PathBuf>,
+        /// Number of ranks of the result.
+        #[arg(long, value_name = "N")]
+        ranks: u32,
+        /// Number of ranks of the result along each dimension, such as 64,32; by default the grid most like that of the largest trace.
+        #[arg(long, value_name = "N,...", value_delimiter = ',')]
+        grid: Option<Vec<u32>>,
+        /// Largest misfit of an amount of computation, relative to it.
+        #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
+        misfit: f64,
+        /// Archive that is written.
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+    },
     /// Generates an archive of a known program.
     Generate(Box<super::trace::generate::GenerateArguments>),
     /// Runs an MPI program and records the actions of its processes in an archive.

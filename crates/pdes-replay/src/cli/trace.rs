@@ -9,7 +9,7 @@ mod shards;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -20,7 +20,7 @@ use trace_mmap::{
     ConvertOptions, Cut, Finding, Folding, Info, LoadOptions, NoteKind, PairTraffic, Provenance, Storage,
     Summary, Trace, UnmodelledCalls, WorkMetric,
 };
-use trace_tools::{FORMATS, Input, Suspicion, open_input};
+use trace_tools::{Extrapolated, ExtrapolationOptions, FORMATS, Input, Suspicion, open_input};
 
 use super::arguments::{TraceCommand, TraceFormat};
 use super::{Misuse, files, goal, progress, what_if};
@@ -34,6 +34,9 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
     | TraceCommand::Transform { trace, output, .. } = command
     {
         files::check_output(trace, output)?;
+    }
+    if let TraceCommand::Extrapolate { traces, output, .. } = command {
+        traces.iter().try_for_each(|trace| files::check_output(trace, output))?;
     }
     let text = match command {
         TraceCommand::Convert {
@@ -99,6 +102,10 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
         }
         TraceCommand::Transform { trace, output, with, hypothesis, threads } => {
             transform(trace, output, with, hypothesis.as_deref(), *threads)?
+        }
+        TraceCommand::Extrapolate { traces, ranks, grid, misfit, output } => {
+            let options = ExtrapolationOptions { ranks: *ranks, grid: grid.clone(), misfit: *misfit };
+            extrapolate(traces, output, &options)?
         }
         TraceCommand::Generate(arguments) => generate::run(arguments)?,
         TraceCommand::Acquire(arguments) => acquire::acquire(arguments)?,
@@ -192,6 +199,26 @@ fn transform(input: &Path, output: &Path, with: &Path, name: Option<&str>, threa
     let options = ConvertOptions { load, ..ConvertOptions::default() };
     let written = progress::watch_load(&actions, || hypothesis.write(&trace, input, output, &options));
     Ok(describe_archive(output, &written.map_err(what_if::misuse)?))
+}
+
+fn extrapolate(traces: &[PathBuf], output: &Path, options: &ExtrapolationOptions) -> Result<String> {
+    let traces: Vec<&Path> = traces.iter().map(PathBuf::as_path).collect();
+    let Extrapolated { summary, grids, points, laws } = trace_tools::extrapolate(&traces, output, options)?;
+    let mut text = describe_archive(output, &summary);
+    let grid = |sides: &Vec<u32>| sides.iter().map(u32::to_string).collect::<Vec<_>>().join(" x ");
+    writeln!(text, "grids:  {}", grids.iter().map(grid).collect::<Vec<_>>().join(", "))?;
+    for (dimension, points) in (1..).zip(points) {
+        match points {
+            Some(points) => writeln!(text, "points: {points} along dimension {dimension}")?,
+            None => tracing::warn!(
+                "no value tells the points along dimension {dimension}: all ranks have equal shares"
+            ),
+        }
+    }
+    for (law, values, misfit) in laws {
+        writeln!(text, "law:    {law}: {values} values, misfit {:.4} %", 100.0 * misfit)?;
+    }
+    Ok(text)
 }
 
 /// Describes an archive that was written.
