@@ -112,6 +112,68 @@ fn wildcards_polls_and_collectives_are_deterministic() {
     assert_eq!(program.lines_and_digest(6, &[free, &["--threads", "3"] as &[&str]].concat()), without);
 }
 
+/// The trace of a run has its digest, also with costs of calls and polls, and with answers to messages from any source.
+#[test]
+fn a_recorded_run_is_replayed_with_its_digest() {
+    let body = "int value = rank, sum = 0, flag = 0, found = 0, n = 0, indices[8];\nint all[8], cell = rank;\n\
+        MPI_Request requests[8], one;\nMPI_Status status, statuses[8];\nMPI_Comm half, copy;\n\
+        MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);\nMPI_Comm_dup(half, &copy);\n\
+        for (int round = 0; round < 3; round++) {\n\
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, half);\nMPI_Bcast(&sum, 1, MPI_INT, 1, MPI_COMM_WORLD);\n\
+        MPI_Iallgather(&rank, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD, &one);\nusleep(rank * 3);\n\
+        for (flag = 0; !flag;) MPI_Test(&one, &flag, &status);\n\
+        MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &value, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD, &status);\n\
+        MPI_Sendrecv(&rank, 1, MPI_INT, rank, 0, &value, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &status);\n\
+        if (rank == 0) {\n\
+        for (int i = 1; i < size; i++) {\nMPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &status);\n\
+        MPI_Send(&value, 1, MPI_INT, status.MPI_SOURCE, 2, MPI_COMM_WORLD);\n}\n\
+        for (int i = 1; i < size; i++) MPI_Irecv(&all[i], 1, MPI_INT, MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, &requests[i]);\n\
+        for (int i = 1; i < size; i++) MPI_Waitany(size - 1, requests + 1, &n, &status);\n\
+        for (int left = size - 1; left > 0;) {\nMPI_Iprobe(MPI_ANY_SOURCE, 4, MPI_COMM_WORLD, &found, &status);\n\
+        if (!found) continue;\nMPI_Recv(&value, 1, MPI_INT, status.MPI_SOURCE, 4, MPI_COMM_WORLD, &status);\nleft--;\n}\n\
+        for (int i = 1; i < size; i++) {\nMPI_Probe(MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, &status);\n\
+        MPI_Recv(&value, 1, MPI_INT, status.MPI_SOURCE, 5, MPI_COMM_WORLD, &status);\n}\n\
+        for (int i = 1; i < size; i++) MPI_Recv_init(&all[i], 1, MPI_INT, i, 6, MPI_COMM_WORLD, &requests[i]);\n\
+        MPI_Startall(size - 1, requests + 1);\n\
+        for (int left = size - 1; left > 0; left -= n) MPI_Waitsome(size - 1, requests + 1, &n, indices, statuses);\n\
+        for (int i = 1; i < size; i++) MPI_Request_free(&requests[i]);\n\
+        } else {\nusleep(size - rank);\nMPI_Ssend(&rank, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);\n\
+        MPI_Recv(&value, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, &status);\n\
+        MPI_Isend(&cell, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, &one);\nMPI_Request_get_status(one, &flag, &status);\n\
+        MPI_Wait(&one, &status);\n\
+        for (int tag = 4; tag < 7; tag++) {\nusleep(50 * rank);\nMPI_Send(&rank, 1, MPI_INT, 0, tag, MPI_COMM_WORLD);\n}\n}\n\
+        MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 9, copy, &one);\nMPI_Cancel(&one);\nMPI_Wait(&one, &status);\n}\n\
+        MPI_Barrier(copy);\nMPI_Comm_free(&copy);";
+    let Some(program) = Program::with_body(body) else { return };
+    let (trace, report) = (program.folder.path("run.pdt"), program.folder.path("replay.json"));
+    let trace = trace.to_string_lossy().into_owned();
+    let cases: [&[&str]; 3] = [
+        &["--model", "contention-free"],
+        &["--set", "online.computation='fixed'", "--set", "online.fixed_s='1us'"],
+        &[
+            "--set",
+            "network.preset='smpi'",
+            "--set",
+            "mpi.test_s=1e-7",
+            "--set",
+            "mpi.iprobe_s=2e-7",
+            "--set",
+            "mpi.test_grows=true",
+        ],
+    ];
+    for flags in cases {
+        let (_, digest) = program.lines_and_digest(5, &[flags, &["--record", &trace]].concat());
+        let mut replay = command();
+        replay
+            .arg("run")
+            .arg(program.folder.path("run.toml"))
+            .args(flags)
+            .args(["--trace", &trace, "--report"]);
+        replay.arg(&report).assert().success();
+        assert_eq!(SavedReport::from_path(&report).unwrap().digest.to_string(), digest, "{flags:?}");
+    }
+}
+
 #[test]
 fn fixed_computations_take_their_time() {
     let body = "MPI_Barrier(MPI_COMM_SELF);\nMPI_Barrier(MPI_COMM_SELF);\nprintf(\"%.6f\\n\", MPI_Wtime());";

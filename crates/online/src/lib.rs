@@ -15,9 +15,11 @@ mod layout;
 mod lock;
 mod memory;
 mod program;
+mod record;
 mod run;
 mod shim;
 mod source;
 
 pub use program::{Clocks, Computation, Program, Settings, StartError};
+pub use record::Recording;
 pub use shim::{ShimError, shim};

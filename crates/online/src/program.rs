@@ -14,10 +14,11 @@ use mpi_model::{ActionSource, ActionSources, Reply, Selection};
 use pdes_core::Rank;
 use replay::RunningProgram;
 use rustix::process::{Pid, Signal, kill_process};
-use trace_mmap::{Action, RankTrace};
+use trace_mmap::{Action, RankTrace, WorkMetric};
 
 use crate::exchange::Exchange;
 use crate::memory::{HeaderSettings, Memory};
+use crate::record::Recording;
 use crate::run::{Run, RunSettings};
 use crate::shim::{ShimError, shim};
 use crate::source::RankSource;
@@ -88,6 +89,7 @@ pub enum StartError {
 pub struct Program {
     name: PathBuf,
     run: Arc<Run>,
+    recording: Option<Recording>,
     /// Ends with the command.
     watcher: Arc<Mutex<Option<JoinHandle<i32>>>>,
     command: u32,
@@ -120,6 +122,12 @@ impl Program {
                     Computation::Instructions => 1.0,
                     _ => settings.speed,
                 },
+                work_metric: match settings.computation {
+                    Computation::Measured | Computation::Fixed(_) => {
+                        Some(WorkMetric::Time { rate: settings.speed })
+                    }
+                    Computation::None | Computation::Instructions => None,
+                },
                 threads: settings.threads,
             },
             locks: Mutex::default(),
@@ -131,7 +139,14 @@ impl Program {
         });
         let watched = Arc::clone(&run);
         let watcher = std::thread::spawn(move || watch(child, &watched));
-        Ok(Self { name, run, watcher: Arc::new(Mutex::new(Some(watcher))), command: pid })
+        Ok(Self { name, run, recording: None, watcher: Arc::new(Mutex::new(Some(watcher))), command: pid })
+    }
+
+    /// Records the run as a trace, which is written after its end. Computations are amounts at the speed of this machine in the
+    /// settings, unless they are instructions or none.
+    pub fn record(&mut self) -> Recording {
+        let RunSettings { work_metric, .. } = self.run.settings;
+        self.recording.insert(Recording::new(&self.name, work_metric, self.ranks())).clone()
     }
 
     /// Waits for the end of the command; returns its exit status.
@@ -216,7 +231,8 @@ impl RunningProgram for Program {
 
     fn sources(&self, _: u32, selection: &Selection) -> Arc<dyn ActionSources> {
         let is_first = !self.run.is_taken.swap(true, Ordering::AcqRel);
-        Arc::new(Sources { run: Arc::clone(&self.run), selection: selection.clone(), is_first })
+        let recording = self.recording.clone();
+        Arc::new(Sources { run: Arc::clone(&self.run), recording, selection: selection.clone(), is_first })
     }
 }
 
@@ -224,6 +240,7 @@ impl RunningProgram for Program {
 #[derive(Debug)]
 struct Sources {
     run: Arc<Run>,
+    recording: Option<Recording>,
     selection: Selection,
     /// False in a run that begins anew: the program runs once.
     is_first: bool,
@@ -237,7 +254,11 @@ impl ActionSources for Sources {
         if rank.get() >= self.run.memory.ranks() {
             return Box::new(Idle);
         }
-        Box::new(RankSource::new(rank, trace, self.selection.clone(), Arc::clone(&self.run)))
+        let source = Box::new(RankSource::new(rank, trace, self.selection.clone(), Arc::clone(&self.run)));
+        match &self.recording {
+            Some(recording) => recording.of_source(rank, trace, source),
+            None => source,
+        }
     }
 }
 

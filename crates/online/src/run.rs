@@ -6,6 +6,8 @@ use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use trace_mmap::WorkMetric;
+
 use crate::exchange::Exchange;
 use crate::lock::Locks;
 use crate::memory::Memory;
@@ -34,6 +36,8 @@ pub(crate) struct Run {
 pub(crate) struct RunSettings {
     /// Flops of a unit of computation: of a second here, or of an instruction.
     pub(crate) flops_per_unit: f64,
+    /// What the flops of a recorded trace count.
+    pub(crate) work_metric: Option<WorkMetric>,
     /// Number of threads of the simulation.
     pub(crate) threads: usize,
 }

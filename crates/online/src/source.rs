@@ -8,8 +8,8 @@ use mpi_model::{ActionSource, Reply, Selection, Status};
 use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 use rustc_hash::FxHashMap;
 use trace_mmap::{
-    Action, Call, CommIdx, Communicator, Group, RankTrace, SendMode, Slot, Source, TableWriter, Tag,
-    check_amount,
+    Action, Call, CommIdx, Communicator, CommunicatorCall, Group, RankTrace, SendMode, Slot, Source,
+    TableWriter, Tag, check_amount,
 };
 
 use crate::collective::collective;
@@ -264,7 +264,8 @@ impl<'t> RankSource<'t> {
             self.failed_polls = FailedPolls::default();
         }
         let action = match kind {
-            OperationKind::Init | OperationKind::Clock | OperationKind::Sync | OperationKind::Region => {
+            OperationKind::Init => Action::Init,
+            OperationKind::Clock | OperationKind::Sync | OperationKind::Region => {
                 return Ok(());
             }
             OperationKind::Send | OperationKind::Isend => self.send(operation)?,
@@ -328,14 +329,18 @@ impl<'t> RankSource<'t> {
             OperationKind::Lock => return self.lock(operation),
             OperationKind::Unlock => return self.unlock(operation),
             OperationKind::Collective => self.collective(operation)?,
-            OperationKind::Join => return self.join(operation),
+            OperationKind::Join => self.join(operation)?,
             OperationKind::Sleep => {
                 Action::Sleep { seconds: check_amount(seconds).map_err(|error| error.to_string())? }
             }
             OperationKind::Finalize => {
                 self.awaited = Awaited::End;
-                let left = self.requests.iter().copied().map(Slot::new).collect();
-                self.call(Call::Waitall { slots: left })
+                let slots: Box<[Slot]> = self.requests.iter().copied().map(Slot::new).collect();
+                if !slots.is_empty() {
+                    let wait = self.call(Call::Waitall { slots });
+                    self.actions.push_back(wait);
+                }
+                Action::Finalize
             }
             OperationKind::Abort => return Err(self.run.abort(self.me.get(), operation.peer)),
         };
@@ -391,17 +396,17 @@ impl<'t> RankSource<'t> {
         self.put(peer, tag, on, block);
         let (to, bytes) = (self.writer.outgoing(peer, Tag::new(tag), on), Bytes::new(bytes));
         if request == NONE {
-            return Ok(match mode {
-                SendMode::Standard => Action::Send { to, bytes },
-                mode => self.call(Call::Send { mode, to: Some(to), bytes }),
+            return Ok(match (mode, on) {
+                (SendMode::Standard, CommIdx::WORLD) => Action::Send { to, bytes },
+                (mode, _) => self.call(Call::Send { mode, to: Some(to), bytes }),
             });
         }
         self.receives.remove(&request);
         self.requests.insert(request);
         let slot = self.slot(request);
-        Ok(match mode {
-            SendMode::Standard => Action::Isend { to, bytes, slot },
-            mode => self.call(Call::Isend { mode, to: Some(to), bytes, slot }),
+        Ok(match (mode, on) {
+            (SendMode::Standard, CommIdx::WORLD) => Action::Isend { to, bytes, slot },
+            (mode, _) => self.call(Call::Isend { mode, to: Some(to), bytes, slot }),
         })
     }
 
@@ -425,6 +430,12 @@ impl<'t> RankSource<'t> {
         self.awaited = Awaited::Message(on);
         let to = Some(self.writer.outgoing(peer, Tag::new(tag), on));
         let (send_bytes, recv_bytes) = (Bytes::new(bytes), Bytes::new(source_bytes));
+        // In a trace, an exchange of a rank with itself on the world with tag 0 is a copy, which takes no time.
+        if (peer, operation.source, on) == (self.me, self.me.get() as i32, CommIdx::WORLD) && tag == 0 {
+            let send = self.call(Call::Send { mode: SendMode::Buffered, to, bytes: send_bytes });
+            self.actions.push_back(send);
+            return Ok(self.call(Call::Recv { from, bytes: recv_bytes }));
+        }
         Ok(self.call(Call::SendRecv { to, send_bytes, from, recv_bytes }))
     }
 
@@ -538,8 +549,8 @@ impl<'t> RankSource<'t> {
         Ok(())
     }
 
-    /// Adds a communicator that the rank has made.
-    fn join(&mut self, operation: Operation) -> Result<(), String> {
+    /// Adds a communicator that the rank has made, by messages of its own.
+    fn join(&mut self, operation: Operation) -> Result<Action, String> {
         let members: Vec<i32> = self.run.memory.numbers(operation.block, operation.count);
         self.run.memory.free(operation.block);
         let members =
@@ -553,7 +564,8 @@ impl<'t> RankSource<'t> {
         let rank = operation.peer as u32;
         let index = self.writer.communicator(Communicator { id, rank, group });
         self.communicators.insert(operation.communicator, index);
-        Ok(())
+        let (kind, parent) = (CommunicatorCall::Define, CommIdx::WORLD);
+        Ok(self.call(Call::NewCommunicator { kind, parent, new: Some(index) }))
     }
 }
 

@@ -93,11 +93,15 @@ pub enum Source {
 
 impl CommunicatorCall {
     /// All calls, in the order of the names of the row.
-    pub const ALL: [Self; 4] = [Self::Split, Self::Dup, Self::Create, Self::CreateGroup];
+    pub const ALL: [Self; 5] = [Self::Split, Self::Dup, Self::Create, Self::CreateGroup, Self::Define];
 
-    /// Returns the communicator on which the call is collective.
-    pub fn collective_on(self, parent: CommIdx, new: Option<CommIdx>) -> CommIdx {
-        if self == Self::CreateGroup { new.unwrap_or(parent) } else { parent }
+    /// Returns the communicator on which the call is collective; `None` if it concerns this rank only.
+    pub fn collective_on(self, parent: CommIdx, new: Option<CommIdx>) -> Option<CommIdx> {
+        match self {
+            Self::Split | Self::Dup | Self::Create => Some(parent),
+            Self::CreateGroup => Some(new.unwrap_or(parent)),
+            Self::Define => None,
+        }
     }
 }
 
@@ -112,4 +116,7 @@ pub enum CommunicatorCall {
     Create,
     /// `MPI_Comm_create_group`: called by the members of the new communicator only.
     CreateGroup,
+    /// None: the members know each other, and the messages by which they have agreed, if there were any, are actions of their own. Takes
+    /// no time.
+    Define,
 }

@@ -11,7 +11,8 @@ use ::goal::{After, Operation, RankBuilder, Schedule, ScheduleBuilder, ScheduleE
 use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
 use trace_mmap::{
-    Action, Call, Collective, CommId, CommIdx, OutIdx, RankTrace, SendRecv, Slot, Source, Tag, Trace,
+    Action, Call, Collective, CommId, CommIdx, CommunicatorCall, OutIdx, RankTrace, SendRecv, Slot, Source,
+    Tag, Trace,
 };
 
 use messages::{Message, rounds};
@@ -207,6 +208,7 @@ impl Graph<'_> {
                 }
             }
             Call::Probe { .. } | Call::Iprobe { .. } => self.leave_out("MPI_Probe"),
+            Call::NewCommunicator { kind: CommunicatorCall::Define, .. } => {}
             Call::NewCommunicator { .. } => self.leave_out("creation of a communicator"),
             Call::FreeCommunicator { .. } => {}
             Call::Unmodelled(call) => self.leave_out(call.name()),

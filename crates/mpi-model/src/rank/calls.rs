@@ -1,7 +1,7 @@
 //! Dispatch of the calls of a trace, and their kinds.
 
 use pdes_core::Bytes;
-use trace_mmap::{Call, CallId, FileCall, FileDirection, OutIdx, RankTrace, SendMode};
+use trace_mmap::{Call, CallId, CommunicatorCall, FileCall, FileDirection, OutIdx, RankTrace, SendMode};
 
 use super::pending::Pending;
 use super::{Outcome, RankProcess};
@@ -68,6 +68,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             Call::Probe { .. } => self.probe(id, kind),
             Call::Iprobe { .. } => self.iprobe(id),
             Call::Cancel { .. } => self.cancel(id),
+            Call::NewCommunicator { kind: CommunicatorCall::Define, .. } => Ok(self.end(kind)),
             // Ranks of a program that runs learn from each other who is in the communicator.
             Call::NewCommunicator { .. }
                 if !context.replay.parameters.communicators_cost && !context.trace.grows() =>
@@ -110,6 +111,7 @@ impl ActionKind {
             Call::SendRecv { .. } => Self::SendRecv,
             Call::SendInit { .. } | Call::RecvInit { .. } | Call::Free { .. } => Self::Marker,
             Call::FreeCommunicator { .. } | Call::Unmodelled(_) => Self::Marker,
+            Call::NewCommunicator { kind: CommunicatorCall::Define, .. } => Self::Marker,
             Call::Start { .. } => Self::Start,
             Call::Waitall { .. } => Self::Waitall,
             Call::Waitany { .. } => Self::Waitany,

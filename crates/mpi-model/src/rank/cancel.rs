@@ -27,7 +27,10 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         };
         let request = self.point_to_point.request(slot);
         let withdrawn = self.point_to_point.cancel_receive(&self.context, request);
-        self.context.observers.outcome_decided(self.context.thread.action, withdrawn);
+        // A trace says so where the receive had matched, and nothing is decided then.
+        if withdrawn || !self.context.trace.grows() {
+            self.context.observers.outcome_decided(self.context.thread.action, withdrawn);
+        }
         self.end(ActionKind::Cancel)
     }
 }

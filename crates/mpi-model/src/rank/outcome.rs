@@ -113,6 +113,10 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             let others: Vec<(Slot, RequestCompletion)> =
                 self.complete_by(call, self.context.thread.clock).collect();
             others.into_iter().for_each(|(slot, completion)| self.choose(slot, completion, kind));
+            // As in a trace, where nothing is left to be decided.
+            if !self.slots(call).iter().any(|slot| self.is_active(slot)) {
+                return Ok(self.end_completion(kind, Some(call)));
+            }
         }
         let is_recorded = self.swap_chosen(call);
         self.context.observers.outcome_decided(self.context.thread.action, is_recorded && !differs);
@@ -226,7 +230,8 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             self.point_to_point.slot_map().chosen.clear();
             return self.choose_first(call, recorded as u32, ActionKind::Test, !succeeds, true);
         }
-        self.context.observers.outcome_decided(self.context.thread.action, succeeds == was_recorded);
+        let is_recorded = succeeds == was_recorded || self.context.trace.grows();
+        self.context.observers.outcome_decided(self.context.thread.action, is_recorded);
         if succeeds {
             let most = match self.context.trace.call(call) {
                 Call::Testany { .. } => 1,

@@ -46,6 +46,8 @@ fn making_a_communicator_costs_what_its_ranks_tell_each_other() {
     // The members of a group alone: rank 2 has no part in it.
     let group = "comm_create_group new=7 members=0-1";
     let late = format!("compute 100; {group}");
+    let known = "comm_define new=7 members=0-1";
+    assert_eq!(ends_with(&[known, &format!("compute 100; {known}")], &costly).0, [0.0, 100.0]);
     assert_eq!(ends_with(&[group, &late, "compute 5"], &costly).0, [1124.0, 1124.0, 5.0]);
 }
 

@@ -1,11 +1,12 @@
 //! The command that runs an MPI program online.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use online::{Clocks, Computation, Program, Settings};
+use online::{Clocks, Computation, Program, Recording, Settings};
 use outputs::FileRoles;
 use pdes_core::Progress;
 use pdes_replay::{Config, OnlineClock, OnlineComputation, Report, RunSpec, Simulation};
@@ -21,6 +22,9 @@ pub(crate) struct OnlineArguments {
     /// Number of ranks; -np is the same.
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: u32,
+    /// Writes the run as a trace, an archive, whose replay has the same digest.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     #[command(flatten)]
     run: RunArguments,
     /// The program, and its arguments.
@@ -44,14 +48,21 @@ pub(crate) fn with_long_flags(arguments: impl Iterator<Item = OsString>) -> Vec<
 /// Runs a program; returns its exit status, or that of an error before it.
 pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
     let started = specify(arguments).and_then(|(spec, settings)| {
-        let program = Program::start(&arguments.command, arguments.ranks, settings)?;
-        Ok((spec.with_code(program.clone()), program))
+        let mut program = Program::start(&arguments.command, arguments.ranks, settings)?;
+        let recording = arguments.record.as_ref().map(|path| (path, program.record()));
+        Ok((spec.with_code(program.clone()), program, recording))
     });
-    let (spec, program) = match started {
+    let (spec, program, recording) = match started {
         Ok(started) => started,
         Err(error) => return exit_code(Err(error), None),
     };
-    let code = match simulate(&spec) {
+    let write = |(path, recording): (&PathBuf, Recording)| {
+        let written =
+            recording.write(path).with_context(|| format!("the recorded trace {}", path.display()))?;
+        written.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        anyhow::Ok(())
+    };
+    let code = match simulate(&spec).and_then(|()| recording.map_or(Ok(()), write)) {
         Ok(()) => {
             program.omissions().for_each(|omission| tracing::warn!("{omission}"));
             program.wait()
@@ -72,7 +83,7 @@ pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
 
 /// Combines the configuration and the flags.
 fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings)> {
-    let OnlineArguments { ranks, run: flags, command } = arguments;
+    let OnlineArguments { ranks, record, run: flags, command } = arguments;
     if flags.trace.is_some() {
         return Err(Misuse("--trace is for replays: an online run has a program".to_owned()).into());
     }
@@ -85,6 +96,7 @@ fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings)> {
     }
     let mut roles = FileRoles::default();
     files::add_run(&mut roles, &config);
+    record.iter().for_each(|path| roles.output("recorded trace", path));
     roles.check().map_err(Misuse::from)?;
     let settings = settings(&config)?;
     let spec = config.resolve()?;

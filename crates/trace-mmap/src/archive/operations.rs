@@ -82,7 +82,7 @@ impl<'a> Operation<'a> {
                 named(*communicator, Arguments::Neighbors { to, from })
             }
             Call::NewCommunicator { kind, parent, new } => {
-                named(kind.collective_on(*parent, *new), Arguments::None)
+                named(kind.collective_on(*parent, *new)?, Arguments::None)
             }
             Call::File { communicator, file, call, .. } if call.is_collective() => {
                 named(*communicator, Arguments::File(file))

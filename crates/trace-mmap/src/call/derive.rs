@@ -143,7 +143,7 @@ macro_rules! calls {
 
             /// Returns the call in terms of the program. Requests are named by their slots: when a slot is reused, the name is free
             /// again.
-            pub(crate) fn to_op(&self, rank: &RankTrace) -> CallOp {
+            pub fn to_op(&self, rank: &RankTrace) -> CallOp {
                 match self {
                     $(
                         Self::$variant { $($($n,)*)? $($($r,)*)? $($($v,)*)? .. } => CallOp::$variant {

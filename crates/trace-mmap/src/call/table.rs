@@ -212,9 +212,9 @@ calls! {
     } read by neighbor_alltoall;
 
     /// `MPI_Comm_split`, `MPI_Comm_dup`, `MPI_Comm_create`: collective on the parent. `MPI_Comm_create_group`: collective on the
-    /// new group. The group of a duplicate is that of the parent.
+    /// new group. The group of a duplicate is that of the parent. `comm_define` is no call: the members know each other.
     NewCommunicator [
-        0: b"comm_split", 1: b"comm_dup", 2: b"comm_create", 3: b"comm_create_group"
+        0: b"comm_split", 1: b"comm_dup", 2: b"comm_create", 3: b"comm_create_group", 4: b"comm_define"
     ] by kind | kind {
         names {
             parent: CommIdx => parent: CommId = communicator,

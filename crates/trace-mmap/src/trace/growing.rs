@@ -38,9 +38,10 @@ macro_rules! entry {
 
 impl RankTrace {
     /// Lets the tables grow: the program of the rank is known while it runs only. All messages match in the mailbox of the rank, because
-    /// its receives are not known before.
+    /// its receives are not known before. Its requests are named by their slots.
     pub(crate) fn grow(&mut self) {
         self.growing = Some(Box::default());
+        self.has_named_requests = true;
         self.has_timing_dependent_matching = true;
     }
 

@@ -102,26 +102,26 @@ impl<'a> OpDecoder<'a> {
             Action::Compute { flops } => Op::Compute { flops },
             Action::Sleep { seconds } => Op::Sleep { seconds },
             Action::Send { to, bytes } => {
-                let channel = rank.outgoing()[to.index()];
+                let channel = rank.outgoing_channel(to);
                 Op::Send { peer: Some(channel.peer), tag: channel.tag, bytes }
             }
             Action::Isend { to, bytes, slot } if rank.has_named_requests => {
                 Op::Call(Call::Isend { mode: SendMode::Standard, to: Some(to), bytes, slot }.to_op(rank))
             }
             Action::Isend { to, bytes, slot } => {
-                let channel = rank.outgoing()[to.index()];
+                let channel = rank.outgoing_channel(to);
                 self.post(slot, Direction::Send, Some(channel.peer), Some(channel.tag));
                 Op::Isend { peer: Some(channel.peer), tag: channel.tag, bytes }
             }
             Action::Recv { from, bytes } => {
-                let channel = rank.incoming()[from.index()];
+                let channel = rank.incoming_channel(from);
                 Op::Recv { peer: Some(channel.peer), tag: channel.tag, bytes }
             }
             Action::Irecv { from, bytes, slot } if rank.has_named_requests => {
                 Op::Call(Call::Irecv { from: Source::Rank(from), bytes, slot }.to_op(rank))
             }
             Action::Irecv { from, bytes, slot } => {
-                let channel = rank.incoming()[from.index()];
+                let channel = rank.incoming_channel(from);
                 self.post(slot, Direction::Receive, Some(channel.peer), channel.tag);
                 Op::Irecv { peer: Some(channel.peer), tag: channel.tag, bytes }
             }
@@ -132,8 +132,8 @@ impl<'a> OpDecoder<'a> {
             Action::ProcNull { slot } => self.null(slot),
             Action::SendRecv(id) => {
                 let both = rank.send_recv(id);
-                let to = both.to.map(|to| rank.outgoing()[to.index()].peer);
-                let from = both.from.map(|from| rank.incoming()[from.index()].peer);
+                let to = both.to.map(|to| rank.outgoing_channel(to).peer);
+                let from = both.from.map(|from| rank.incoming_channel(from).peer);
                 Op::SendRecv { to, send_bytes: both.send_bytes, from, recv_bytes: both.recv_bytes }
             }
             Action::Wait { slot } if rank.has_named_requests => {

@@ -252,6 +252,7 @@ impl Collector<'_> {
             Call::NewCommunicator { kind: CommunicatorCall::CreateGroup, new: Some(new), .. } => {
                 self.enter((self.trace.communicator_id(new), true), new, None);
             }
+            Call::NewCommunicator { kind: CommunicatorCall::Define, .. } => {}
             Call::NewCommunicator { parent, .. } => {
                 self.enter((self.trace.communicator_id(parent), false), parent, None);
             }

@@ -13,7 +13,8 @@ use super::selector::collective;
 pub(super) fn joint(op: &Op) -> Option<CommId> {
     match op {
         Op::Call(CallOp::NewCommunicator { parent, kind, .. }) => {
-            (*kind != CommunicatorCall::CreateGroup).then_some(*parent)
+            let is_of_parent = !matches!(kind, CommunicatorCall::CreateGroup | CommunicatorCall::Define);
+            is_of_parent.then_some(*parent)
         }
         Op::Call(CallOp::File { communicator, call, .. }) => call.is_collective().then_some(*communicator),
         Op::Call(CallOp::SetView { communicator, .. }) => Some(*communicator),

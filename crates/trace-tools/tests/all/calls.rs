@@ -209,6 +209,22 @@ fn a_group_makes_a_communicator_without_the_others() {
     assert!(trace_tools::from_text("0 init\n0 comm_create_group comm=0").is_err());
 }
 
+/// A communicator that its members know concerns no other rank, and is no operation of the others.
+#[test]
+fn communicators_can_be_defined() {
+    let text = "0 init\n0 barrier\n0 comm_define comm=0 new=1 members=1-0:-1\n0 barrier comm=1\n1 init\n\
+                1 comm_define comm=0 new=1 members=1-0:-1\n1 barrier\n1 barrier comm=1\n2 init\n2 barrier\n";
+    let trace = load(text);
+    let (kind, parent, new) = (CommunicatorCall::Define, CommIdx::WORLD, Some(CommIdx::new(1)));
+    assert_eq!(calls(&trace, 0)[0], Call::NewCommunicator { kind, parent, new });
+    let report = trace_mmap::check(&trace, None);
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    let mut written = Vec::new();
+    write_text(&trace, Rank::new(0), &mut written, None).expect("memory takes all");
+    assert!(String::from_utf8(written).unwrap().contains("0 comm_define comm=0 new=1 members=1"));
+    assert!(trace_tools::from_text("0 init\n0 comm_define comm=0").is_err());
+}
+
 #[test]
 fn receives_from_any_source_share_a_queue() {
     let trace = load(

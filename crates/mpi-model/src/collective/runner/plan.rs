@@ -120,7 +120,7 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
             }
             // Its ranks agree on their arguments by an allgather.
             Call::NewCommunicator { kind, parent, new } => {
-                let on = kind.collective_on(*parent, *new);
+                let on = kind.collective_on(*parent, *new)?;
                 (ActionKind::NewCommunicator, on, None, &COMMUNICATOR_EXCHANGE)
             }
             Call::NeighborAlltoall { communicator, to, from, slot } => {

@@ -73,7 +73,9 @@ fn count_world_collectives(tally: &Tally, side: &SideTables) -> u64 {
         Call::Collective { communicator, .. }
         | Call::NeighborAlltoall { communicator, .. }
         | Call::SetView { communicator, .. } => communicator == CommIdx::WORLD,
-        Call::NewCommunicator { kind, parent, new } => kind.collective_on(parent, new) == CommIdx::WORLD,
+        Call::NewCommunicator { kind, parent, new } => {
+            kind.collective_on(parent, new) == Some(CommIdx::WORLD)
+        }
         Call::File { communicator, call, .. } => call.is_collective() && communicator == CommIdx::WORLD,
         _ => false,
     };

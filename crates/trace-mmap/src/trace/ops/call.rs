@@ -19,7 +19,7 @@ pub(crate) trait ToNamed<N> {
 
 impl ToNamed<SendTo> for Option<OutIdx> {
     fn to_named(&self, rank: &RankTrace) -> SendTo {
-        match self.map(|to| rank.outgoing[to.index()]) {
+        match self.map(|to| *rank.outgoing_channel(to)) {
             Some(channel) => {
                 let communicator = rank.communicator_id(channel.communicator);
                 SendTo { peer: Some(channel.peer), tag: channel.tag, communicator }
@@ -31,7 +31,7 @@ impl ToNamed<SendTo> for Option<OutIdx> {
 
 impl ToNamed<RecvFrom> for InIdx {
     fn to_named(&self, rank: &RankTrace) -> RecvFrom {
-        let channel = rank.incoming[self.index()];
+        let channel = rank.incoming_channel(*self);
         let communicator = rank.communicator_id(channel.communicator);
         RecvFrom { peer: Peer::Rank(channel.peer), tag: channel.tag, communicator }
     }
@@ -101,7 +101,7 @@ impl ToNamed<CommId> for CommIdx {
 
 impl ToNamed<Option<(CommId, Arc<Group>)>> for Option<CommIdx> {
     fn to_named(&self, rank: &RankTrace) -> Option<(CommId, Arc<Group>)> {
-        let new = self.map(|new| &rank.communicators[new.index()]);
+        let new = self.map(|new| rank.communicator(new));
         new.map(|new| (new.id, Arc::clone(&new.group)))
     }
 }
@@ -124,7 +124,7 @@ impl RankTrace {
     /// # Panics
     /// Panics if the rank has no such communicator.
     pub fn communicator_id(&self, communicator: CommIdx) -> CommId {
-        self.communicators[communicator.index()].id
+        self.communicator(communicator).id
     }
 }
 

@@ -81,7 +81,9 @@ impl ReadCall for CallReader<'_, '_, '_> {
         let members = self.keys.take(Key::Members);
         let new = match (new, members) {
             // Only members call `MPI_Comm_create_group`, so that it always returns a communicator.
-            (None, None) if kind == CommunicatorCall::CreateGroup => return Err(self.missing_error(NEW)),
+            (None, None) if matches!(kind, CommunicatorCall::CreateGroup | CommunicatorCall::Define) => {
+                return Err(self.missing_error(NEW));
+            }
             (None, None) => None,
             (None, Some(_)) => return Err(self.missing_error(NEW)),
             (Some(_), None) => return Err(self.missing_error(MEMBERS)),

@@ -40,6 +40,9 @@ impl<'s> Creations<'s> {
     pub(super) fn follow(&mut self, op: &Op, equal: &Equal) -> Option<Creation> {
         self.tracker.follow(op);
         let Op::Call(CallOp::NewCommunicator { parent, new, kind }) = op else { return None };
+        if *kind == CommunicatorCall::Define {
+            return None;
+        }
         let group = new.as_ref().filter(|_| *kind == CommunicatorCall::CreateGroup);
         let creators = (equal.first(*parent), group.map(|(_, group)| Arc::clone(group)));
         let number = self.numbers.entry(creators.clone()).or_default();
