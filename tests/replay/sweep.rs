@@ -69,6 +69,58 @@ fn every_combination_is_a_run() {
     }
 }
 
+/// Programs that are generated have the results of the archives that `trace generate` writes, alone, in a sweep and as jobs.
+#[test]
+fn programs_are_generated_for_runs() {
+    let folder = folder(
+        "config = 'machine.toml'\n[[axis]]\nname = 'ranks'\nvalues = [\n\
+         { label = 2, trace.generate = 'ring --ranks 2 --rounds 3' }, { label = 4, trace.generate = 'ring --ranks 4 --rounds 3' } ]\n",
+    );
+    let machine = CONFIG.replace("[trace]\npath = 'trace.txt'\n", "").replace("hosts = 2", "hosts = 8");
+    let machine = folder.write("machine.toml", &machine);
+    sweep(&folder).assert().code(DONE);
+    let rows = table(&folder.path("results/sweep.csv"));
+    assert_eq!(column(&rows, "ranks"), ["2", "4"]);
+    let page = std::fs::read_to_string(folder.path("results/sweep.html")).unwrap();
+    assert!(page.contains("Speed-up") || page.contains("speed-up"));
+    let archive = folder.path("ring.pdt");
+    let generate = ["trace", "generate", "ring", "--ranks", "4", "--rounds", "3", "-o"];
+    command().args(generate).arg(&archive).assert().code(DONE);
+    let report = |arguments: &[&str]| {
+        let mut run = command();
+        run.args(arguments).arg("--json");
+        let output = run.assert().code(DONE).get_output().stdout.clone();
+        serde_json::from_slice::<serde_json::Value>(&output).unwrap()
+    };
+    let on_machine = ["--config", machine.to_str().unwrap()];
+    let expected =
+        report(&[&on_machine[..], &["--trace", archive.to_str().unwrap()]].concat())["digest"].clone();
+    assert_eq!(expected, column(&rows, "digest")[1].as_str());
+    let alone = report(&[&on_machine[..], &["--set", "trace.generate='ring --ranks 4 --rounds 3'"]].concat());
+    assert_eq!(
+        (&alone["digest"], &alone["parameters"]["trace"]),
+        (&expected, &"ring --ranks 4 --rounds 3".into())
+    );
+    let text = std::fs::read_to_string(&machine).unwrap();
+    let text = format!(
+        "[[job]]\ngenerate = 'ring --ranks 4 --rounds 3'\n[[job]]\ngenerate = 'ring --ranks 2'\n{text}"
+    );
+    let jobs = report(&["--config", folder.write("jobs.toml", &text).to_str().unwrap()]);
+    assert_eq!(jobs["jobs"][0]["digest"], expected, "{}", jobs["jobs"]);
+    for (recipe, words) in [
+        ("ringg", "unrecognized subcommand 'ringg'"),
+        ("ring --ranks two", "invalid value 'two'"),
+        ("npb-lu --class S --ranks 64", "the nearest legal counts are 16"),
+    ] {
+        let mut run = command();
+        run.arg("--config").arg(&machine).args(["--set", &format!("trace.generate='{recipe}'")]);
+        run.assert().code(MISUSE).stderr(contains(words).and(contains("trace.generate")));
+    }
+    let mut both = command();
+    both.arg("--config").arg(folder.path("run.toml")).args(["--set", "trace.generate='ring'"]);
+    both.assert().code(MISUSE).stderr(contains("stands beside trace.path"));
+}
+
 #[test]
 fn an_interrupted_sweep_continues() {
     let folder = folder("config = 'run.toml'\n[grid]\nnetwork.latency_factor = [1, 2, 3]\n");

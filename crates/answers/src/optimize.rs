@@ -217,7 +217,7 @@ impl Optimum {
         Ok(Self {
             format: "pdes-replay optimum",
             version: 1,
-            trace: spec.trace.display().to_string(),
+            trace: spec.trace.to_string(),
             platform: spec.platform.to_string(),
             model: spec.model.key,
             before_ps,

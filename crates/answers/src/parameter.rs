@@ -147,7 +147,7 @@ impl Parameter {
             Self::Library => scale_library(&mut spec, factor),
             Self::Messages(messages) => {
                 let (trace, factor) = messages.resized(&spec, factor)?;
-                spec.trace = trace.to_path_buf();
+                spec.trace = trace.to_path_buf().into();
                 return Ok(ScaledRun { spec, factor, _trace: Some(trace) });
             }
         }

@@ -174,7 +174,7 @@ impl Prices {
         Ok(Self {
             format: "pdes-replay prices",
             version: 1,
-            trace: spec.trace.display().to_string(),
+            trace: spec.trace.to_string(),
             platform: spec.platform.to_string(),
             model: spec.model.key,
             simulated_time_s: base.time_ps as f64 / 1e12,

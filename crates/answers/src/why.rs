@@ -163,7 +163,7 @@ impl Why {
         // The sort is stable: equal parts keep the order of their factors.
         causes.sort_by_key(|cause| std::cmp::Reverse(cause.time_ps.unsigned_abs()));
         let run = |side: usize, set: &Changes| ComparedRun {
-            trace: comparison.specs[side].trace.display().to_string(),
+            trace: comparison.specs[side].trace.to_string(),
             platform: comparison.specs[side].platform.to_string(),
             model: comparison.specs[side].model.key,
             simulated_time_ps: times[set] as u64,

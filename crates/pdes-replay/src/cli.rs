@@ -36,10 +36,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use pdes_core::Cluster;
-use pdes_replay::{ConfigError, ReportError, nearest, other_suffix, recognize};
-use trace_tools::generate::GenerateError;
+use pdes_replay::{ConfigError, ProgramError, ReportError, nearest, other_suffix, recognize};
 use tracing_subscriber::EnvFilter;
-use training::TransformerError;
 
 use arguments::{Arguments, Command, RunArguments, Verbosity, with_input};
 use trace::acquire::AcquireError;
@@ -183,8 +181,7 @@ fn exit_code(result: anyhow::Result<()>, cluster: Option<&Cluster>) -> ExitCode 
     let misuse = error.downcast_ref().is_some_and(is_invalid)
         || error.downcast_ref().is_some_and(ReportError::is_misuse)
         || error.is::<Misuse>()
-        || error.is::<GenerateError>()
-        || error.is::<TransformerError>();
+        || error.downcast_ref().is_some_and(ProgramError::is_misuse);
     if error.downcast_ref().is_some_and(AcquireError::is_interrupt) {
         return ExitCode::from(INTERRUPTED_STATUS);
     }

@@ -264,7 +264,7 @@ impl Diagnosis {
         let directory = tempfile::tempdir().map_err(|why| DiagnosisError::Write(why.to_string()))?;
         let path = directory.path().join("measured.pdt");
         write_with_measured_times(&trace, &path, &Default::default())?;
-        let simulation = Simulation::load(&RunSpec { trace: path, ..spec.on_ideal_network() })?;
+        let simulation = Simulation::load(&RunSpec { trace: path.into(), ..spec.on_ideal_network() })?;
         let ideal = simulation.replay(&Progress::new(spec.threads))?;
         let nodes: Vec<u32> = (0..trace.ranks()).collect();
         let walk = |&rank: &u32| structure::of_rank(&trace, Rank::new(rank), spec.mpi.detached_below);

@@ -38,6 +38,7 @@
 
 mod config;
 mod diagnosis;
+mod generate;
 mod report;
 mod sweep;
 mod validation;
@@ -51,6 +52,7 @@ pub use diagnosis::{
 };
 #[cfg(feature = "pictures")]
 pub use figures::{PictureFormat, WriteError};
+pub use generate::{ProgramArguments, ProgramError};
 pub use outputs::write_json;
 pub use replay::file_kind::{FileKind, other_suffix, recognize};
 pub use replay::names::{Mismatch, MismatchKind, Origin, nearest};
@@ -65,7 +67,7 @@ pub use replay::{
     RankAssignment, RegionCostsError, RegionPlan, RegionPlanner, RegionProfile, RegionalNetwork,
     RegionalOutcome, RegionalReplay, RegionalReplayer, RegionsDone, Replayer, RunError, RunSpec,
     RunningProgram, SchedulerRun, ServerUse, SharedMachine, Simulation, Start, StopHandle, TimelineError,
-    TimelineEstimate, TimelineFormat, TimelinePlan, TimelineSummary, WaitingRank, WorkRequest,
+    TimelineEstimate, TimelineFormat, TimelinePlan, TimelineSummary, TraceFile, WaitingRank, WorkRequest,
     peak_rss_bytes, read_platform,
 };
 pub use report::{

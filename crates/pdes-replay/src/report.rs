@@ -418,7 +418,7 @@ impl Parameters {
         let spec = simulation.spec();
         let speed = RecordedSpeed::of(simulation);
         Self {
-            trace: spec.trace.display().to_string(),
+            trace: spec.trace.to_string(),
             computations: simulation.trace().provenance().work_metric.map(|counted| counted.to_string()),
             trace_speed: speed.and_then(RecordedSpeed::machine),
             computation_factors: speed.and_then(RecordedSpeed::factors),

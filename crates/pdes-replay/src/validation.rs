@@ -163,7 +163,8 @@ impl Validation {
         let options = ConvertOptions { load, ..ConvertOptions::default() };
         let Summary { actions, .. } =
             write_with_measured_times(simulation.trace(), &measured_trace, &options)?;
-        let (_, identity) = replay(&Simulation::load(&RunSpec { trace: measured_trace, ..spec.clone() })?)?;
+        let (_, identity) =
+            replay(&Simulation::load(&RunSpec { trace: measured_trace.into(), ..spec.clone() })?)?;
         let all = [&measured, &replayed, &identity];
         let calls = by_kind(all);
         let (computation, communication) = calls.iter().fold(
@@ -186,7 +187,7 @@ impl Validation {
             format: FORMAT,
             version: VERSION,
             program_version: env!("CARGO_PKG_VERSION"),
-            trace: simulation.spec().trace.display().to_string(),
+            trace: simulation.spec().trace.to_string(),
             platform: simulation.spec().platform.to_string(),
             model: simulation.spec().model.key,
             computations: simulation.trace().provenance().work_metric.map(|counted| counted.to_string()),

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicU64;
 use answers::{PlaceError, place};
 use mpi_model::{Outcomes, Parameters};
 use outputs::write_json;
-use replay::{RunSpec, run_all};
+use replay::{RunSpec, TraceFile, run_all};
 use trace_mmap::{ConvertOptions, LoadOptions, TraceError};
 use trace_tools::transform::{Hypothesis, ORIGINAL, TransformError};
 
@@ -80,7 +80,7 @@ struct Run {
     name: String,
     spec: RunSpec,
     /// Trace that is changed, or replayed as it is.
-    source: PathBuf,
+    source: TraceFile,
     /// Set where ranks are placed otherwise.
     hop_bytes: Option<HopBytes>,
     /// True if the original program has receives from any source, or cancelled ones.
@@ -178,7 +178,7 @@ impl WhatIf {
             if hypothesis.changes_program() {
                 let path = traces.path().join(format!("{name}.pdt"));
                 hypothesis.write(&trace, &spec.trace, &path, &options)?;
-                spec.trace = path;
+                spec.trace = path.into();
             }
             let placements: Vec<_> = hypothesis.placements().collect();
             let mut hop_bytes = None;
@@ -192,8 +192,8 @@ impl WhatIf {
         }
         let modified = modified.map(|path| Run {
             name: MODIFIED.to_owned(),
-            spec: RunSpec { trace: path.to_path_buf(), ..spec },
-            source: path.to_path_buf(),
+            spec: RunSpec { trace: path.into(), ..spec },
+            source: path.into(),
             hop_bytes: None,
             has_open_receives,
         });
@@ -292,7 +292,7 @@ impl Run {
             Ok(mut report) => {
                 // Changed traces and hosts are in temporary files.
                 if self.spec.trace != self.source {
-                    report.parameters.trace = format!("{} ({})", self.source.display(), self.name);
+                    report.parameters.trace = format!("{} ({})", self.source, self.name);
                 }
                 if self.hop_bytes.is_some() {
                     report.parameters.hosts = Some(format!("those of {}", self.name));

@@ -44,6 +44,7 @@ mod simulation;
 mod spec;
 mod storage;
 mod timeline;
+mod trace_file;
 
 pub use ::timeline::{Format as TimelineFormat, Summary as TimelineSummary, TimelineError};
 pub use certificate::CertificateSummary;
@@ -77,3 +78,4 @@ pub use simulation::{
 };
 pub use spec::{Epoch, LinkScale, PlatformChange, PlatformSource, Polling, RegionSource, RunSpec};
 pub use timeline::{TimelineEstimate, TimelinePlan};
+pub use trace_file::TraceFile;

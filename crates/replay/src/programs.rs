@@ -15,14 +15,15 @@ use crate::launches::Start;
 use crate::placement::{Placement, PlacementPolicy};
 use crate::simulation::RunError;
 use crate::spec::{Polling, RunSpec};
+use crate::trace_file::TraceFile;
 
 /// The specification of a program of a run.
 #[derive(Clone, Debug)]
 pub struct ProgramSpec {
     /// Name of the job; by default the trace is.
     pub name: Option<String>,
-    /// Path of the trace, or name of the program that runs.
-    pub trace: PathBuf,
+    /// The trace, or the name of the program that runs.
+    pub trace: TraceFile,
     /// Program that runs in place of the trace.
     pub code: Option<Arc<dyn RunningProgram>>,
     /// Number of ranks; by default that of the trace.
@@ -44,7 +45,7 @@ pub struct ProgramSpec {
 impl ProgramSpec {
     /// Returns the name, or the path of the trace where there is none.
     pub fn label(&self) -> String {
-        self.name.clone().unwrap_or_else(|| self.trace.display().to_string())
+        self.name.clone().unwrap_or_else(|| self.trace.to_string())
     }
 }
 
@@ -141,7 +142,7 @@ impl Programs {
         }
         let scale = spec.amount_scale(&programs[0].trace);
         match programs.iter().find(|program| spec.amount_scale(&program.trace) != scale) {
-            Some(program) => Err(RunError::OtherSpeed { trace: program.spec.trace.clone() }),
+            Some(program) => Err(RunError::OtherSpeed { trace: program.spec.trace.to_path_buf() }),
             None => Ok(Self { programs, lp_hosts }),
         }
     }

@@ -25,14 +25,15 @@ use crate::platforms::{PlatformFileError, read_platform};
 use crate::presets::NetworkPreset;
 use crate::programs::ProgramSpec;
 use crate::timeline::TimelinePlan;
+use crate::trace_file::TraceFile;
 
 /// A run with every option resolved.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
     /// Name of the first program, if it is a job.
     pub name: Option<String>,
-    /// Path of the trace.
-    pub trace: PathBuf,
+    /// The trace.
+    pub trace: TraceFile,
     /// Program that runs in place of the trace, whose path is its name then; see [`with_code`](Self::with_code).
     pub code: Option<Arc<dyn RunningProgram>>,
     /// Number of ranks of the run; by default that of the trace.
@@ -140,7 +141,11 @@ pub struct RunSpec {
 
 impl RunSpec {
     /// Creates the specification of the replay of a trace on a platform with a preset: exact contention on one thread, with ranks in blocks.
-    pub fn new(trace: impl Into<PathBuf>, platform: PlatformSource, preset: &'static NetworkPreset) -> Self {
+    pub fn new(
+        trace: impl Into<TraceFile>,
+        platform: PlatformSource,
+        preset: &'static NetworkPreset,
+    ) -> Self {
         Self {
             name: None,
             trace: trace.into(),
@@ -216,7 +221,7 @@ impl RunSpec {
 
     /// Returns the specification with a program that runs in place of the trace.
     pub fn with_code(&self, code: impl RunningProgram + 'static) -> Self {
-        Self { trace: code.name().to_path_buf(), code: Some(Arc::new(code)), ..self.clone() }
+        Self { trace: code.name().into(), code: Some(Arc::new(code)), ..self.clone() }
     }
 
     /// Returns the options with which the trace is read.

@@ -129,7 +129,7 @@ impl<'a> Search<'a> {
             true => None,
             false => Some(transformed(self.spec, &transforms)?),
         };
-        trace.iter().for_each(|trace| spec.trace = trace.to_path_buf());
+        trace.iter().for_each(|trace| spec.trace = trace.to_path_buf().into());
         Ok(ChangedRun { spec, _trace: trace })
     }
 

@@ -74,7 +74,7 @@ fn parse_limit(text: &str) -> Result<Limit, String> {
 pub(crate) fn run(arguments: &DiagnoseArguments, quiet: bool, cluster: &mut Cluster) -> Result<()> {
     let (rules, config) = agree(cluster, read(arguments))?;
     let (spec, config) = agree(cluster, spec(config))?;
-    tracing::info!("reading {}", spec.spec().trace.display());
+    tracing::info!("reading {}", spec.spec().trace);
     large_pages::set_large_pages(true);
     let diagnosis = match &spec {
         Subject::Replay(spec) => Diagnosis::new(cluster, spec, &rules),
@@ -107,7 +107,7 @@ impl Subject {
     /// Returns the title of a page: the trace, and what decides the times of a replay.
     #[cfg(feature = "pictures")]
     fn title(&self) -> String {
-        let trace = self.spec().trace.display();
+        let trace = &self.spec().trace;
         match self {
             Self::Replay(RunSpec { platform, model, preset, .. }) => {
                 format!("{trace} on {platform} ({}, preset {})", model.key, preset.key)

@@ -255,7 +255,7 @@ pub(super) fn check_outputs(spec: &RunSpec) -> Result<()> {
 }
 
 fn load(spec: &RunSpec, load: impl FnOnce(&AtomicU64) -> Result<Simulation, RunError>) -> Result<Simulation> {
-    tracing::info!("reading {}", spec.trace.display());
+    tracing::info!("reading {}", spec.trace);
     let actions = AtomicU64::new(0);
     Ok(progress::watch_load(&actions, || load(&actions))?)
 }

@@ -18,7 +18,7 @@ use pdes_core::{Bytes, RunAhead, SimDuration, SimTime};
 use replay::file_kind::other_suffix;
 use replay::{
     LinkScale, MODELS, Model, NetworkPreset, OWN_DEFAULT, PartitionSource, PlacementPolicy, PlatformSource,
-    Polling, RunSpec, SIMGRID_DEFAULT,
+    Polling, RunSpec, SIMGRID_DEFAULT, TraceFile,
 };
 
 use super::ConfigError;
@@ -28,6 +28,7 @@ use super::sections::{
     OutcomesName, PlatformSection, ProgressName, Sections,
 };
 use super::value_schemas::read_seconds_or_auto;
+use crate::generate::generate;
 
 /// Largest number of threads that can be requested.
 const MAX_THREADS: usize = 1024;
@@ -55,11 +56,12 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         mut named,
     } = sections;
     jobs::check(&job, &trace, &platform)?;
-    let Some(path) = trace.path.or(job.first().and_then(|job| job.trace.clone())) else {
+    let file = trace_file(("trace", "path"), trace.path, trace.generate.as_deref())?;
+    let Some(file) = file.or_else(|| job.first().map(|_| TraceFile::default())) else {
         return Err(value_error(
             "trace",
             "path",
-            "is missing: name a trace with --trace or in the configuration",
+            "is missing: name a trace with --trace or in the configuration, or a program in trace.generate",
         ));
     };
     if trace.ranks == Some(0) {
@@ -137,7 +139,7 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         certificate: output.certificate,
         delays: jobs.slowdown,
         seed: jobs.seed,
-        ..RunSpec::new(path, platform_source(platform)?, preset)
+        ..RunSpec::new(file, platform_source(platform)?, preset)
     };
     for Extension { name, apply, .. } in &EXTENSIONS {
         let Some(section) = extensions.get(*name) else { continue };
@@ -364,6 +366,27 @@ fn call_overheads(section: BTreeMap<String, String>) -> Result<BTreeMap<ChargedC
         Ok((call, text.parse().map_err(|problem: OverheadError| error(problem.to_string()))?))
     };
     section.into_iter().map(entry).collect()
+}
+
+/// Returns the trace of a section, which is named or generated; `None` if it is neither.
+fn trace_file(
+    (section, key): (&'static str, &'static str),
+    path: Option<PathBuf>,
+    recipe: Option<&str>,
+) -> Result<Option<TraceFile>, ConfigError> {
+    match (path, recipe) {
+        (Some(_), Some(_)) => Err(value_error(
+            section,
+            "generate",
+            format!("stands beside {section}.{key}: leave one of them out"),
+        )),
+        (path, None) => Ok(path.map(TraceFile::from)),
+        (None, Some(recipe)) => {
+            let generated =
+                generate(recipe).map_err(|error| value_error(section, "generate", error.to_string()))?;
+            Ok(Some(generated))
+        }
+    }
 }
 
 /// Resolves the costs of polls that the configuration sets; the others depend on the trace.

@@ -68,6 +68,9 @@ pub(super) struct TraceSection {
     /// An archive (`.pdt`), a file list, a merged file, or a directory of `rank-N.txt`; text is plain, gzip or zstd. Or a Paraver trace (`.prv`).
     #[schemars(extend("x-value" = "the name of a file or a directory", "x-default" = "required", "x-page" = "traces.md"))]
     pub(super) path: Option<PathBuf>,
+    /// In place of a path, a program that is generated for the run: the arguments of `trace generate`.
+    #[schemars(extend("x-value" = "such as `\"npb-lu --class S --ranks 8\"`", "x-default" = "none", "x-page" = "sweeps.md#numbers-of-ranks"))]
+    pub(super) generate: Option<String>,
     /// Number of ranks of the run; ranks beyond those of the trace do nothing, fewer are an error.
     #[schemars(range(min = 1), extend("x-default" = "those of the trace"))]
     pub(super) ranks: Option<u32>,
@@ -89,6 +92,9 @@ pub(super) struct JobSection {
     /// The trace of its program, as `trace.path`.
     #[schemars(extend("x-value" = "the name of a file or a directory", "x-default" = "required", "x-page" = "traces.md"))]
     pub(super) trace: Option<PathBuf>,
+    /// In place of a trace, a program that is generated for the run, as `trace.generate`.
+    #[schemars(extend("x-value" = "such as `\"npb-lu --class S --ranks 8\"`", "x-default" = "none"))]
+    pub(super) generate: Option<String>,
     /// Number of ranks, as `trace.ranks`.
     #[schemars(range(min = 1), extend("x-default" = "those of the trace"))]
     pub(super) ranks: Option<u32>,

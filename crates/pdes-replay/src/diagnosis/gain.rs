@@ -217,7 +217,7 @@ impl Diagnosis {
                 let mut spec = spec.without_outputs();
                 if hypothesis.changes_program() {
                     hypothesis.write(&trace, &spec.trace, &path, &options)?;
-                    spec.trace = path;
+                    spec.trace = path.into();
                 }
                 let placements: Vec<_> = hypothesis.placements().collect();
                 if !placements.is_empty() {

@@ -113,7 +113,7 @@ impl Section for Jobs {
             };
             Job {
                 name: names[index].clone(),
-                trace: spec.trace.display().to_string(),
+                trace: spec.trace.to_string(),
                 placement: match (&spec.hosts, spec.start) {
                     (_, Start::Submitted(_)) => "scheduled".to_owned(),
                     (Some(hosts), _) => hosts.display().to_string(),

@@ -118,7 +118,7 @@ impl Program {
         let directory = tempfile::tempdir()?;
         let archive = directory.path().join("measured.pdt");
         write_with_measured_times(&measured, &archive, &ConvertOptions::default())?;
-        let (path, spec) = (trace.to_owned(), RunSpec { trace: archive, ..spec.clone() });
+        let (path, spec) = (trace.to_owned(), RunSpec { trace: archive.into(), ..spec.clone() });
         Ok(Self { path, spec, measured, _directory: directory })
     }
 
@@ -186,7 +186,8 @@ impl Program {
 
     /// Returns the relative errors of run time and communication with these costs.
     fn errors(&self, costs: &[CallCost]) -> Result<(f64, f64), ValidationError> {
-        let validation = Validation::new(&RunSpec { trace: self.path.clone(), ..self.spec_with(costs) })?;
+        let validation =
+            Validation::new(&RunSpec { trace: self.path.clone().into(), ..self.spec_with(costs) })?;
         let part = |error: f64, of: f64| if of > 0.0 { error / of } else { 0.0 };
         let (run_time, communication) = (&validation.run_time, &validation.communication);
         Ok((

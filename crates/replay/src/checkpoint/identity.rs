@@ -47,8 +47,7 @@ impl RunIdentity {
     pub(crate) fn of(simulation: &Simulation) -> Result<Self, RunError> {
         let (spec, trace) = (simulation.spec(), simulation.trace());
         let content = (trace.fingerprint()?, trace.ranks(), trace.actions());
-        let shown =
-            format!("{} ({} ranks, {} actions)", spec.trace.display(), trace.ranks(), trace.actions());
+        let shown = format!("{} ({} ranks, {} actions)", spec.trace, trace.ranks(), trace.actions());
         let platform = match &spec.platform {
             PlatformSource::File(path) => {
                 std::fs::read(path).map_err(|source| super::CheckpointError::io(path, source))?

@@ -17,7 +17,7 @@ impl Simulation {
         let place = match program.trace.locate(error.rank, error.action) {
             Ok(location) => location.to_string(),
             // The text may have gone since it was read; the error itself still names rank and action.
-            Err(_) => program.spec.trace.display().to_string(),
+            Err(_) => program.spec.trace.to_string(),
         };
         let advice = match error.kind {
             ReplayErrorKind::Truncated { .. } => any_source_advice(program),

@@ -56,7 +56,7 @@ impl Simulation {
     fn warnings_of_traces(&self) -> Vec<String> {
         let of_others = self.programs.others().iter().flat_map(|program| {
             let warnings = self.warnings_of_trace(&program.trace).into_iter();
-            warnings.map(|warning| format!("{}: {warning}", program.spec.trace.display()))
+            warnings.map(|warning| format!("{}: {warning}", program.spec.trace))
         });
         self.warnings_of_trace(self.trace()).into_iter().chain(of_others).collect()
     }

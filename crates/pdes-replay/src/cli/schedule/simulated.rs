@@ -145,7 +145,7 @@ fn with_jobs(spec: RunSpec, queue: &Arc<Queue>, directory: &Path) -> Result<RunS
         let start = Start::Submitted(SimTime::from_picos(job.submitted.micros() * 1_000_000));
         let program = ProgramSpec { name: Some(job.name.clone()), hosts: None, start, ..base.clone() };
         let code = match &job.work {
-            Work::Trace(path) => return ProgramSpec { trace: directory.join(path), ..program },
+            Work::Trace(path) => return ProgramSpec { trace: directory.join(path).into(), ..program },
             Work::Wait => {
                 let seconds = job.runtime.seconds();
                 CodeProgram::new("delay", 1, move |mpi| async move { mpi.sleep(seconds).await })
@@ -154,7 +154,7 @@ fn with_jobs(spec: RunSpec, queue: &Arc<Queue>, directory: &Path) -> Result<RunS
                 CodeProgram::new("parallel_homogeneous", job.nodes, move |mpi| parallel(mpi, flops, bytes))
             }
         };
-        ProgramSpec { trace: code.name().to_owned(), code: Some(Arc::new(code)), ..program }
+        ProgramSpec { trace: code.name().into(), code: Some(Arc::new(code)), ..program }
     };
     let mut programs = queue.jobs.iter().map(program);
     let Some(ProgramSpec { name, trace, code, start, .. }) = programs.next() else {
@@ -188,7 +188,7 @@ fn check_sizes(simulation: &Simulation, jobs: &[Job]) -> Result<()> {
             anyhow::bail!(
                 "job {}: {} has {ranks} ranks, and {nodes} nodes of {cores} core(s) hold fewer: give it {} nodes",
                 job.name,
-                spec.trace.display(),
+                spec.trace,
                 ranks.div_ceil(cores)
             );
         }

@@ -6,7 +6,7 @@ use netmodel::quantity::Seconds;
 use pdes_core::{SimDuration, SimTime};
 use replay::{ProgramSpec, RunSpec, Start};
 
-use super::value_error;
+use super::{trace_file, value_error};
 use crate::config::ConfigError;
 use crate::config::sections::{JobSection, PlatformSection, TraceSection};
 
@@ -24,6 +24,7 @@ pub(super) fn check(
     }
     let elsewhere = [
         ("trace", "path", "trace", trace.path.is_some()),
+        ("trace", "generate", "generate", trace.generate.is_some()),
         ("trace", "ranks", "ranks", trace.ranks.is_some()),
         ("platform", "hosts", "hosts", platform.hosts.is_some()),
     ];
@@ -35,8 +36,9 @@ pub(super) fn check(
     let mut names = BTreeSet::new();
     for (index, job) in jobs.iter().enumerate() {
         let name = name(job, index);
-        if job.trace.is_none() {
-            return Err(value_error("job", "trace", format!("the job {name:?} has none: name its trace")));
+        if job.trace.is_none() && job.generate.is_none() {
+            let message = format!("the job {name:?} has none: name its trace, or a program in generate");
+            return Err(value_error("job", "trace", message));
         }
         if job.ranks == Some(0) {
             return Err(value_error(
@@ -88,7 +90,7 @@ pub(super) fn with_jobs(spec: RunSpec, jobs: Vec<JobSection>) -> Result<RunSpec,
         })?;
         let first = ProgramSpec {
             name: Some(name),
-            trace: job.trace.unwrap_or_default(),
+            trace: trace_file(("job", "trace"), job.trace, job.generate.as_deref())?.unwrap_or_default(),
             ranks: job.ranks,
             placement: job.placement.unwrap_or(of_run.placement),
             is_exclusive: job.exclusive.unwrap_or(job.hosts.is_none()),

@@ -1,6 +1,5 @@
 //! Arguments of `trace generate transformer`.
 
-use anyhow::Result;
 use clap::{Args, ValueEnum};
 use training::{Model, Recomputation, Transformer, TransformerParameters};
 
@@ -98,7 +97,7 @@ enum Repeated {
 }
 
 impl TransformerArguments {
-    pub(super) fn generator(self) -> Result<Transformer> {
+    pub(super) fn generator(self) -> Result<Transformer, training::TransformerError> {
         let preset = Model::preset(&self.model)?;
         let model = Model {
             layers: self.layers.unwrap_or(preset.layers),
