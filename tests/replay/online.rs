@@ -201,6 +201,50 @@ fn loops_that_read_the_clock_end() {
     assert_eq!(program.lines_and_digest(2, &[]).0, ["1"; 2]);
 }
 
+/// Accesses by the shared pointer of a file are one after the other, ordered ones in the order of ranks.
+#[test]
+fn files_have_a_shared_pointer() {
+    let body = "MPI_File file; MPI_Status status; MPI_Offset at; int value = 10 + rank, all[8], count; char name[200];\n\
+        sprintf(name, \"%s.data\", argv[0]);\n\
+        MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);\n\
+        MPI_File_set_view(file, 4, MPI_INT, MPI_INT, \"native\", MPI_INFO_NULL);\n\
+        MPI_File_write_ordered(file, &value, 1, MPI_INT, &status);\n\
+        MPI_File_get_position_shared(file, &at);\nprintf(\"at %d\\n\", (int)at);\nMPI_Barrier(MPI_COMM_WORLD);\n\
+        usleep(10 * (size - rank));\nMPI_File_write_shared(file, &value, 1, MPI_INT, &status);\nMPI_Barrier(MPI_COMM_WORLD);\n\
+        MPI_File_seek_shared(file, -2, MPI_SEEK_END);\nMPI_File_read_ordered_begin(file, &value, rank < 2, MPI_INT);\n\
+        MPI_File_read_ordered_end(file, &value, &status);\nMPI_Get_count(&status, MPI_INT, &count);\n\
+        printf(\"last %d %d\\n\", rank, count ? value : 0);\n\
+        MPI_File_read_at(file, 0, all, 2 * size, MPI_INT, &status);\n\
+        if (rank == 0) for (int i = 0; i < 2 * size; i++) printf(\"file %d %d\\n\", i, all[i]);\nMPI_File_close(&file);";
+    let Some(program) = Program::with_body(body) else { return };
+    let (lines, _) = program.lines_and_digest(3, &["--threads", "1"]);
+    let mut expected =
+        ["at 3", "at 3", "at 3", "last 0 11", "last 1 10", "last 2 0"].map(str::to_owned).to_vec();
+    // The last rank sleeps shortest.
+    let values = [10, 11, 12, 12, 11, 10];
+    expected.extend((0..).zip(values).map(|(place, value)| format!("file {place} {value}")));
+    expected.sort_unstable();
+    assert_eq!(lines, expected);
+    program
+        .run(3, &["--threads", "2"])
+        .code(1)
+        .stderr(contains("shared pointer of a file runs on one thread"));
+}
+
+/// Functions that copy and delete attributes are the program's, and their calls those of a rank.
+#[test]
+fn functions_of_attributes_are_those_of_a_rank() {
+    let folder = Folder::new();
+    let text = "#include <mpi.h>\n#include <stdio.h>\n\
+        static int gone(MPI_Comm c, int key, void *value, void *state) {\nint rank; MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+        printf(\"%d\\n\", rank);\nreturn MPI_SUCCESS;\n}\n\
+        int main(int argc, char **argv) {\nint key; MPI_Comm copy;\nMPI_Init(&argc, &argv);\nMPI_Comm_dup(MPI_COMM_WORLD, &copy);\n\
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, gone, &key, NULL);\nMPI_Comm_set_attr(copy, key, NULL);\n\
+        MPI_Comm_free(&copy);\nMPI_Finalize();\nreturn 0;\n}\n";
+    let Some(program) = Program::compile(&folder.write("program.c", text)) else { return };
+    assert_eq!(program.lines_and_digest(3, &[]).0, ["0", "1", "2"]);
+}
+
 #[test]
 fn mistakes_are_named_with_rank_and_call() {
     let cases = [

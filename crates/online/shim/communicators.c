@@ -120,6 +120,8 @@ struct communicator *copy_communicator(struct communicator *parent, MPI_Comm han
   struct communicator *c = communicator_of(handle);                                                                                      \
   CHECK(c, MPI_COMM_WORLD, MPI_ERR_COMM);
 
+/* The real library copies and deletes attributes by functions of the program, whose calls are those of a rank: so its depth is left. */
+
 static int split_between(struct communicator *c, int color, int key, MPI_Comm *result);
 static int create_between(struct communicator *c, struct group *group, MPI_Comm *result);
 
@@ -129,7 +131,9 @@ INTERPOSE(Comm_dup)
 int MPI_Comm_dup(MPI_Comm handle, MPI_Comm *result)
 {
   BEGIN(Comm_dup, handle, handle, result)
+  depth_down();
   int error = REAL(Comm_dup)(handle, result);
+  depth_up();
   CHECK(!error, handle, error);
   agree(copy_communicator(c, *result));
   RETURN(handle, MPI_SUCCESS);
@@ -139,7 +143,9 @@ INTERPOSE(Comm_dup_with_info)
 int MPI_Comm_dup_with_info(MPI_Comm handle, MPI_Info info, MPI_Comm *result)
 {
   BEGIN(Comm_dup_with_info, handle, handle, info, result)
+  depth_down();
   int error = REAL(Comm_dup_with_info)(handle, info, result);
+  depth_up();
   CHECK(!error, handle, error);
   agree(copy_communicator(c, *result));
   RETURN(handle, MPI_SUCCESS);
@@ -150,7 +156,9 @@ INTERPOSE(Comm_idup)
 int MPI_Comm_idup(MPI_Comm handle, MPI_Comm *result, MPI_Request *request)
 {
   BEGIN(Comm_idup, handle, handle, result, request)
+  depth_down();
   int error = REAL(Comm_dup)(handle, result);
+  depth_up();
   CHECK(!error, handle, error);
   copy_communicator(c, *result);
   depth_down();
@@ -186,7 +194,9 @@ int MPI_Comm_free(MPI_Comm *handle)
 {
   BEGIN(Comm_free, *handle, handle)
   MPI_Comm freed = *handle;
+  depth_down();
   int error = REAL(Comm_free)(handle);
+  depth_up();
   CHECK(!error, freed, error);
   forget_communicator(c);
   *handle = MPI_COMM_NULL;

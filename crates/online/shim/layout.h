@@ -85,7 +85,7 @@ enum collective_kind {
 };
 
 /* What the time of a run leaves out. */
-enum omission { OMITS_WINDOWS, OMITS_FILES };
+enum omission { OMITS_WINDOWS, OMITS_FILES, OMITS_SHARED_POINTERS };
 
 struct header {
   uint32_t version, ranks;

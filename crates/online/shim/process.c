@@ -212,6 +212,7 @@ static void start_library(void)
   set_default("OMPI_MCA_coll", "self,basic,libnbc");
   set_default("OMPI_MCA_osc", "pt2pt");
   set_default("OMPI_MCA_io", "ompio");
+  set_default("OMPI_MCA_sharedfp", "^sm");
   set_default("OMPI_MCA_orte_create_session_dirs", "0");
   set_default("OMPI_MCA_btl_base_warn_component_unused", "0");
   set_default("HWLOC_PLUGINS_PATH", "/nonexistent");

@@ -13,18 +13,6 @@ REFUSE(Comm_connect)
 REFUSE(Comm_accept)
 REFUSE(Comm_join)
 REFUSE(Open_port)
-REFUSE(File_seek_shared)
-REFUSE(File_get_position_shared)
-REFUSE(File_read_shared)
-REFUSE(File_write_shared)
-REFUSE(File_iread_shared)
-REFUSE(File_iwrite_shared)
-REFUSE(File_read_ordered)
-REFUSE(File_write_ordered)
-REFUSE(File_read_ordered_begin)
-REFUSE(File_read_ordered_end)
-REFUSE(File_write_ordered_begin)
-REFUSE(File_write_ordered_end)
 
 /* Persistent collective operations, an extension of Open MPI 4. */
 #define REFUSE_EXTENSION(name)                                                                                                           \

@@ -15,8 +15,10 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Any source, any tag.
 pub(crate) const ANY: i32 = -1;
 
-/// Number of the omission of one-sided accesses; that of accesses to files is another one.
+/// Number of the omission of one-sided accesses; the others are those of accesses to files.
 pub(crate) const OMITS_WINDOWS: u32 = 0;
+/// Number of the omission of accesses to files by the shared pointer.
+pub(crate) const OMITS_SHARED_POINTERS: u32 = 2;
 
 /// Who owns a slot; another number: its rank has ended.
 pub(crate) mod turn {

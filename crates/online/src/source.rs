@@ -13,7 +13,9 @@ use trace_mmap::{
 };
 
 use crate::collective::collective;
-use crate::layout::{ANY, CollectiveKind, Completion, NONE, OMITS_WINDOWS, Operation, OperationKind};
+use crate::layout::{
+    ANY, CollectiveKind, Completion, NONE, OMITS_SHARED_POINTERS, OMITS_WINDOWS, Operation, OperationKind,
+};
 use crate::run::Run;
 
 /// Delay of the second failed poll at an instant \[s\].
@@ -509,14 +511,18 @@ impl<'t> RankSource<'t> {
 
     /// Notes what the time of the run leaves out.
     fn omit(&self, omission: u32) -> Result<(), String> {
-        if omission != OMITS_WINDOWS {
-            self.run.has_files.store(true, Ordering::Relaxed);
-            return Ok(());
-        }
-        self.run.has_windows.store(true, Ordering::Relaxed);
-        match self.run.settings.threads {
-            1 => Ok(()),
-            _ => Err("one-sided communication runs on one thread: set engine.threads = 1".to_owned()),
+        // Where ranks read memory of others at the instant of their calls, one of them runs at a time.
+        let (omitted, of_one_thread) = match omission {
+            OMITS_WINDOWS => (&self.run.has_windows, Some("one-sided communication")),
+            OMITS_SHARED_POINTERS => (&self.run.has_files, Some("an access by the shared pointer of a file")),
+            _ => (&self.run.has_files, None),
+        };
+        omitted.store(true, Ordering::Relaxed);
+        match of_one_thread {
+            Some(what) if self.run.settings.threads > 1 => {
+                Err(format!("{what} runs on one thread: set engine.threads = 1"))
+            }
+            _ => Ok(()),
         }
     }
 
