@@ -40,6 +40,8 @@ mod epochs;
 mod exchanges;
 #[path = "replay/extrapolation.rs"]
 mod extrapolation;
+#[path = "replay/failures.rs"]
+mod failures;
 #[path = "replay/files.rs"]
 mod files;
 #[path = "replay/first_sight.rs"]

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use pdes_core::{Progress, SimTime};
 use replay::{Delay, Outcome, RunError, RunSpec, Simulation};
 
-use crate::replayed::plain;
 use crate::shapley::{Changes, Plan};
 
 /// Largest number of jobs of which all combinations are replayed.
@@ -43,7 +42,7 @@ impl Ends<'_> {
     /// Returns the end of a job in the presence of itself and of others.
     fn end(&mut self, job: usize, present: BTreeSet<usize>) -> Result<SimTime, RunError> {
         if !self.known.contains_key(&present) {
-            let spec = RunSpec { present: Some(present.clone()), ..plain(self.spec) };
+            let spec = RunSpec { present: Some(present.clone()), ..self.spec.without_analyses() };
             let outcome = Simulation::load(&spec)?.replay(&Progress::new(spec.threads))?;
             self.add(present.clone(), &outcome);
         }

@@ -21,7 +21,6 @@ use crate::caveat::Caveat;
 use crate::messages::{MessageError, hypothesis};
 use crate::placement::PlaceError;
 use crate::prices::{Costs, CostsError};
-use crate::replayed::plain;
 use search::Search;
 
 /// A part of a run that may be changed.
@@ -195,7 +194,7 @@ impl Optimum {
         at_once: usize,
         done: &AtomicU64,
     ) -> Result<Self, OptimumError> {
-        let spec = plain(spec);
+        let spec = spec.without_analyses();
         let mut search = Search::new(&spec, allowed, (at_once, done))?;
         let before_ps = search.best_ps;
         loop {

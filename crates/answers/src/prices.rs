@@ -14,7 +14,7 @@ use crate::curve::{CurvePoint, Slopes, at_one, knee, piecewise, sampled, slopes}
 use crate::limit::Limit;
 use crate::messages::{MessageError, MessageGroup};
 use crate::parameter::Parameter;
-use crate::replayed::{Base, Replayed, plain, replay};
+use crate::replayed::{Base, Replayed, replay};
 pub use costs::{Costs, CostsError};
 pub(crate) use text::signed;
 
@@ -147,7 +147,7 @@ impl Prices {
         at_once: usize,
         done: &AtomicU64,
     ) -> Result<Self, PricesError> {
-        let spec = plain(spec);
+        let spec = spec.without_analyses();
         let platform = spec.platform().map_err(RunError::from)?;
         let found = Base::of(&RunSpec { region_times: true, ..spec.clone() })?;
         let mut warnings = found.warnings.clone();

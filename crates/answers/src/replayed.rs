@@ -80,20 +80,6 @@ pub(crate) struct Replayed {
     pub(crate) actions: u64,
 }
 
-/// Returns the run without outputs and analyses, which change no time.
-pub(crate) fn plain(spec: &RunSpec) -> RunSpec {
-    RunSpec {
-        waits: Some(false),
-        causes: false,
-        region_times: false,
-        histograms: false,
-        matrix_groups: None,
-        critical_path: false,
-        links: Some(false),
-        ..spec.without_outputs()
-    }
-}
-
 impl Replayed {
     fn of(outcome: &Outcome) -> Self {
         let actions =

@@ -12,7 +12,7 @@ use replay::{Epoch, Model, Parallelism, RunError, RunSpec, run_all};
 use serde::Serialize;
 
 use crate::caveat::Caveat;
-use crate::replayed::{Base, Replayed, plain, replay};
+use crate::replayed::{Base, Replayed, replay};
 use crate::shapley::{Changes, Plan};
 pub use events::{FirstDifference, PathLink, PathPart, Paths, Step};
 pub use factor::Factor;
@@ -128,7 +128,7 @@ impl Why {
         at_once: usize,
         done: &AtomicU64,
     ) -> Result<Self, WhyError> {
-        let [one, other] = specs.map(plain);
+        let [one, other] = specs.map(RunSpec::without_analyses);
         let platforms = [one.platform().map_err(RunError::from)?, other.platform().map_err(RunError::from)?];
         let mut comparison =
             Comparison { machines: Machines::new(platforms), specs: [one, other], players: Vec::new() };

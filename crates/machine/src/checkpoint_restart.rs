@@ -3,8 +3,7 @@
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Standard deviations of a normal distribution on each side of its mean that hold 95 % of it.
-const DEVIATIONS: f64 = 1.96;
+use crate::TimeDistribution;
 
 /// Largest length of an attempt, in mean times between failures: one in `e^10` gets through.
 const LONGEST_ATTEMPT: f64 = 10.0;
@@ -169,14 +168,14 @@ impl CheckpointRestart {
         assert!(runs > 0, "an ensemble has runs");
         let all: Vec<RestartedRun> = (0..runs).map(|run| self.run(first_seed.wrapping_add(run))).collect();
         let mean = |value: &dyn Fn(&RestartedRun) -> f64| all.iter().map(value).sum::<f64>() / runs as f64;
-        let mean_s = mean(&|run| run.time_s);
-        let variance =
-            mean(&|run| (run.time_s - mean_s).powi(2)) * runs as f64 / (runs as f64 - 1.0).max(1.0);
+        let times: Vec<f64> = all.iter().map(|run| run.time_s).collect();
+        let TimeDistribution { mean_s, confidence_s, .. } =
+            TimeDistribution::of(&times).expect("there are runs");
         let by_time = |one: &&RestartedRun, other: &&RestartedRun| one.time_s.total_cmp(&other.time_s);
         Ensemble {
             runs,
             mean_s,
-            confidence_s: DEVIATIONS * (variance / runs as f64).sqrt(),
+            confidence_s,
             failures: mean(&|run| run.failures as f64),
             lost_s: mean(&|run| run.lost_s),
             best: *all.iter().min_by(by_time).expect("there are runs"),

@@ -1,4 +1,4 @@
-//! Energy of the hosts and links of a machine ([`Energy`]), and [`noise`] of its operating systems.
+//! Energy of the hosts and links of a machine ([`Energy`]), [`noise`] of its operating systems, and [`failure`]s.
 //!
 //! The core does not know this crate: it records the loads of hosts and links ([`RunSpec::host_loads`](replay::RunSpec::host_loads)),
 //! and a platform has the power of both ([`netmodel::Power`]), which a configuration may set ([`PowerByName`]);
@@ -9,11 +9,14 @@ mod carbon;
 mod checkpoint_restart;
 mod energy;
 mod energy_section;
+pub mod failure;
 pub mod noise;
 mod power_by_name;
+mod time_distribution;
 
 pub use carbon::CarbonIntensity;
 pub use checkpoint_restart::{CheckpointRestart, Ensemble, RestartError, RestartedRun};
 pub use energy::Energy;
 pub use energy_section::{CarbonEntry, EnergyPart, EnergySection, EnergySectionError};
 pub use power_by_name::{PowerByName, PowerError};
+pub use time_distribution::TimeDistribution;

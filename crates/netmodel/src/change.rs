@@ -173,8 +173,9 @@ impl ResourceChanges {
     /// If the platform has no such resource.
     pub(crate) fn add_profile(&mut self, platform: &Platform, spec: &ProfileSpec) -> Result<(), ChangeError> {
         for resource in spec.resources(platform)? {
+            let own = resource.own(platform)?;
             let schedule = self.schedule(platform, resource)?;
-            let profile = spec.profile.map_values(|value| spec.value(value, resource.own(platform)));
+            let profile = spec.profile.map_values(|value| spec.value(value, own));
             match spec.quantity {
                 ProfiledQuantity::State => schedule.state = Some(profile),
                 _ => schedule.values = Some(profile),
@@ -356,7 +357,9 @@ impl ChangeCursor {
             self.next.pop();
             self.last = Some(at);
             let schedule = &changes.schedules[&resource];
-            let value = schedule.value(changes.counted(at)).unwrap_or_else(|| resource.own(platform));
+            let value = schedule.value(changes.counted(at)).unwrap_or_else(|| {
+                resource.own(platform).expect("the resources of the changes were checked")
+            });
             passed.push(ResourceChange { at, resource, value });
             self.next.extend(changes.next(schedule, at).map(|at| Reverse((at, resource))));
         }
@@ -466,12 +469,16 @@ impl Resource {
     }
 
     /// Returns its value on a platform before any change.
-    fn own(self, platform: &Platform) -> f64 {
-        match self {
+    ///
+    /// # Errors
+    /// If the platform lacks the resource.
+    pub(crate) fn own(self, platform: &Platform) -> Result<f64, ChangeError> {
+        self.check(platform)?;
+        Ok(match self {
             Self::Bandwidth(link) => platform.link(link).bandwidth,
             Self::Latency(link) => platform.link(link).latency,
             Self::Speed(host) => platform.host(host).speed,
-        }
+        })
     }
 
     /// Returns the link, unless the resource is a host.

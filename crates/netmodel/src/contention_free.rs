@@ -15,7 +15,7 @@ use std::num::NonZeroU64;
 use pdes_core::{Bytes, SimDuration, SimTime};
 
 use crate::change::serve;
-use crate::route_cost::{Resources, RouteCost, SizeFactors};
+use crate::route_cost::{Resources, RouteCost, RoutePath, SizeFactors};
 use crate::{HostId, NetworkParameters, Platform, RouteError};
 
 /// Picoseconds in a second.
@@ -105,7 +105,8 @@ impl ContentionFree {
         dst: HostId,
     ) -> Result<UncontendedRoute, RouteError> {
         let cost = self.route_cost(platform, (src, dst), SimTime::ZERO)?;
-        Ok(match Resources::of(platform).any_changes(&cost.weights) {
+        let is_changing = Resources::of(platform).any_changes(&cost.weights) || platform.may_detour(src, dst);
+        Ok(match is_changing {
             true => UncontendedRoute::Changing { src, dst },
             false => UncontendedRoute::Constant(Self::cost_at(platform, &cost, SimTime::ZERO)),
         })
@@ -185,14 +186,25 @@ impl ContentionFree {
         begin: SimTime,
     ) -> Option<SimDuration> {
         let (resources, factors) = (Resources::of(platform), self.factors.of(size));
-        let sent = self.route_cost(platform, ends, begin).ok()?;
+        let path = RoutePath::new(&self.parameters, platform, ends, begin).ok()?;
+        let sent = RouteCost::of(&self.parameters, resources, &path, begin);
+        let has_detours = platform.has_detours();
         let picos_per_byte = |now| {
-            let mut cost = sent.clone();
-            cost.follow(&self.parameters, resources, (begin, now));
+            let cost = match has_detours && path.is_cut(resources, now) {
+                true => self.route_cost(platform, ends, now).expect("the route is known"),
+                false => {
+                    let mut cost = sent.clone();
+                    cost.follow(&self.parameters, resources, (begin, now));
+                    cost
+                }
+            };
             Self::cost_at(platform, &cost, now).gap.picos() * factors.time_per_byte
         };
         let latency = sent.latency * PICOS * factors.latency;
-        let next_change = |after| resources.next_change(&sent.weights, after);
+        let next_change = |after| match has_detours {
+            true => resources.changes.next_instant(after),
+            false => resources.next_change(&sent.weights, after),
+        };
         serve(begin, latency, size.get() as f64, picos_per_byte, next_change)
     }
 

@@ -209,6 +209,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     fn begin(&mut self, id: PendingId) {
         match self.pending.work(id) {
             Work::Message { route, size, .. } => {
+                let route = self.current_route(id, route);
                 let latency = self.routes.latency(route, self.now);
                 self.routes.announce(route, &mut self.sharing);
                 if latency > 0.0 {
@@ -225,23 +226,54 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
         }
     }
 
+    /// Returns the route that a message takes now, which was sent on a route.
+    #[inline]
+    fn current_route(&mut self, message: PendingId, route: u32) -> u32 {
+        let current = self.routes.current(route, &mut self.sharing);
+        if current != route {
+            self.pending.set_route(message, current);
+        }
+        current
+    }
+
     /// Starts the flow of a message now.
     fn start_flow(&mut self, message: PendingId) {
-        let Work::Message { route, size, order } = self.pending.work(message) else {
+        let Work::Message { route, size, .. } = self.pending.work(message) else {
             unreachable!("only messages flow")
         };
-        let terms = self.routes.terms(route, order.sent(), self.now);
-        let flow = self.routes.add_flow(route, terms, &mut self.sharing);
+        let route = self.current_route(message, route);
         let wire = size.get() as f64 * self.factors.of(size).time_per_byte;
+        self.add_flow(message, route, size.get(), wire);
+    }
+
+    /// Adds a flow for what is left of a message: these bytes, and their amount on the wire.
+    fn add_flow(&mut self, message: PendingId, route: u32, bytes: u64, wire: f64) {
+        let terms = self.routes.terms(route, self.pending.order(message).sent(), self.now);
+        let flow = self.routes.add_flow(route, terms, &mut self.sharing);
         self.progress.begin(self.now, flow, wire * terms.penalty);
         let sources = (route, &self.routes, &self.sharing);
-        self.volumes.begin(self.now, flow, sources, size.get(), (wire * terms.penalty, terms.penalty));
+        self.volumes.begin(self.now, flow, sources, bytes, (wire * terms.penalty, terms.penalty));
         self.begun += 1;
         let active = ActiveFlow { message, route, begun: self.begun };
         match self.active.get_mut(flow.index()) {
             Some(place) => *place = active,
             None => self.active.push(active),
         }
+    }
+
+    /// Moves what is left of a flow to another route.
+    fn move_flow(&mut self, flow: FlowIndex, route: u32) {
+        let ActiveFlow { message, .. } = self.active[flow.index()];
+        let Work::Message { size, .. } = self.pending.work(message) else {
+            unreachable!("only messages flow")
+        };
+        let (left, penalty) = (self.progress.left(self.now, flow), self.sharing.penalty(flow));
+        self.progress.end(self.now, flow);
+        self.sharing.remove_flow(flow);
+        self.volumes.end(self.now, flow, left, (&self.routes, &self.sharing));
+        self.pending.set_route(message, route);
+        let wire = left / penalty;
+        self.add_flow(message, route, (wire / self.factors.of(size).time_per_byte) as u64, wire);
     }
 
     /// Applies the changes of resources that come by an instant, which is now or within the precision.
@@ -258,8 +290,17 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
             }
         }
         let mut is_changed = FxHashSet::default();
-        for flow in flows.into_iter().filter(|&flow| is_changed.insert(flow)) {
+        flows.retain(|&flow| is_changed.insert(flow));
+        if self.routes.platform().has_detours() {
+            // Flows between two hosts arrive in the order in which they began.
+            flows.sort_unstable_by_key(|flow| self.active[flow.index()].begun);
+        }
+        for flow in flows {
             let ActiveFlow { message, route, .. } = self.active[flow.index()];
+            if let Some(around) = self.routes.around(route, &mut self.sharing) {
+                self.move_flow(flow, around);
+                continue;
+            }
             let terms = self.routes.terms(route, self.pending.order(message).sent(), self.now);
             let before = self.sharing.penalty(flow);
             let left = self.progress.left(self.now, flow);
@@ -348,7 +389,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
                     done(self.pending.complete(message), Some(route));
                     self.progress.end(self.now, flow);
                     self.sharing.remove_flow(flow);
-                    self.volumes.end(self.now, flow, (&self.routes, &self.sharing));
+                    self.volumes.end(self.now, flow, 0.0, (&self.routes, &self.sharing));
                 }
                 DueEvent::Scheduled(ScheduledEvent::StartFlow(message)) => self.start_flow(message),
                 DueEvent::Change => self.apply_changes(at),

@@ -123,7 +123,9 @@ pub use platform::description::{self, PlatformDescription};
 pub use platform::link_class::LinkClass;
 pub use platform::quantity;
 pub use power::{HostPower, LinkPower, Power};
-pub use profile::{Profile, ProfileError, ProfileFileError, ProfileSpec, ProfiledQuantity};
+pub use profile::{
+    Profile, ProfileError, ProfileFileError, ProfileSpec, ProfiledQuantity, matches as name_matches,
+};
 pub use region::{RegionError, RegionId, Regions};
 pub use resource::{Host, Link, Sharing};
 pub use storage::{

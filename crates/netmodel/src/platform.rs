@@ -4,13 +4,15 @@ use rustc_hash::FxHashMap;
 
 use crate::storage::{Storage, StoragePlace};
 use crate::{
-    ChangeError, Host, HostId, Link, LinkId, MissingRoute, NoStorage, PlatformDescription, PlatformError,
-    Power, ProfileSpec, Resource, ResourceChange, ResourceChanges, RouteError, RoutingRule, xml,
+    ChangeError, Host, HostId, Link, LinkId, MissingRoute, NetworkGraph, NoStorage, PlatformDescription,
+    PlatformError, Power, Profile, ProfileSpec, Resource, ResourceChange, ResourceChanges, RouteError,
+    RoutingRule, xml,
 };
 
 pub(crate) mod builder;
 pub(crate) mod cluster;
 pub mod description;
+mod detours;
 pub(crate) mod link_class;
 pub mod quantity;
 mod route_builder;
@@ -42,6 +44,8 @@ pub struct Platform {
     warnings: Vec<String>,
     storage: Storage,
     changes: ResourceChanges,
+    /// Graph of the network, in which messages go around links that are off, if they do.
+    detours: Option<NetworkGraph>,
     power: Power,
 }
 
@@ -214,6 +218,26 @@ impl Platform {
         let added = profiles.iter().try_for_each(|profile| changes.add_profile(self, profile));
         self.changes = changes;
         added
+    }
+
+    /// Sets the factors by which a resource differs from its own value over time, in place of its values before.
+    ///
+    /// # Errors
+    /// If the platform lacks the resource.
+    pub fn set_factors(&mut self, resource: Resource, factors: &Profile) -> Result<(), ChangeError> {
+        let own = resource.own(self)?;
+        self.changes.set_values(resource, factors.map_values(|factor| factor * own));
+        Ok(())
+    }
+
+    /// Sets when a resource is off: while the profile is 0; in place of its states before.
+    ///
+    /// # Errors
+    /// If the platform lacks the resource.
+    pub fn set_state(&mut self, resource: Resource, state: Profile) -> Result<(), ChangeError> {
+        resource.own(self)?;
+        self.changes.set_state(resource, state);
+        Ok(())
     }
 
     /// Drops the changes of links.

@@ -292,7 +292,7 @@ impl ProfileSpec {
 }
 
 /// Returns whether a name matches a pattern, in which `*` stands for any text.
-fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     let Some((begin, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(name) = name.strip_prefix(begin) else { return false };
     let starts = name.char_indices().map(|(at, _)| at).chain([name.len()]);

@@ -27,37 +27,78 @@ pub(crate) struct RouteCost {
     pub(crate) weights: Vec<(LinkId, f64)>,
 }
 
-impl RouteCost {
-    /// Looks up the route and the reverse route. `O(n log n)` in the length of the route.
+/// The links of a route and, with cross traffic, of the reverse route.
+#[derive(Clone, Debug)]
+pub(crate) struct RoutePath {
+    route: Vec<LinkId>,
+    reverse_route: Vec<LinkId>,
+}
+
+impl RoutePath {
+    /// Looks up the routes that messages take at an instant.
     ///
     /// # Errors
     /// If there is no such route. A reverse route that the platform does not list carries no cross traffic.
     pub(crate) fn new(
         parameters: &NetworkParameters,
-        resources: Resources<'_>,
+        platform: &Platform,
         (src, dst): (HostId, HostId),
-        sent: SimTime,
+        at: SimTime,
     ) -> Result<Self, RouteError> {
-        let platform = resources.platform;
-        let mut route = Vec::new();
-        platform.route(src, dst, &mut route)?;
-        let latencies = route.iter().map(|&link| resources.latency(link, sent));
-        let bandwidths = || route.iter().map(|&link| resources.bandwidth_before(link, sent));
-        let mut reverse_route = Vec::new();
+        let (mut route, mut reverse_route) = (Vec::new(), Vec::new());
+        platform.route_at(src, dst, at, &mut route)?;
         if parameters.cross_traffic {
-            match platform.route(dst, src, &mut reverse_route) {
+            match platform.route_at(dst, src, at, &mut reverse_route) {
                 Ok(()) | Err(RouteError::Missing(_) | RouteError::Empty { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self {
-            latency: latencies.sum(),
+        Ok(Self { route, reverse_route })
+    }
+
+    /// Returns the sum of the latencies of the route at an instant \[s\].
+    pub(crate) fn latency(&self, resources: Resources<'_>, at: SimTime) -> f64 {
+        self.route.iter().map(|&link| resources.latency(link, at)).sum()
+    }
+
+    /// Returns whether a link of the route is off at an instant.
+    pub(crate) fn is_cut(&self, resources: Resources<'_>, at: SimTime) -> bool {
+        self.route.iter().any(|&link| resources.bandwidth(link, at) == 0.0)
+    }
+}
+
+impl RouteCost {
+    /// Looks up the route that messages take when they are sent at an instant, and the reverse route. `O(n log n)` in the length of the route.
+    ///
+    /// # Errors
+    /// As [`RoutePath::new`].
+    pub(crate) fn new(
+        parameters: &NetworkParameters,
+        resources: Resources<'_>,
+        ends: (HostId, HostId),
+        sent: SimTime,
+    ) -> Result<Self, RouteError> {
+        let path = RoutePath::new(parameters, resources.platform, ends, sent)?;
+        Ok(Self::of(parameters, resources, &path, sent))
+    }
+
+    /// Returns the cost of a path for messages that are sent at an instant.
+    pub(crate) fn of(
+        parameters: &NetworkParameters,
+        resources: Resources<'_>,
+        path: &RoutePath,
+        sent: SimTime,
+    ) -> Self {
+        let RoutePath { route, reverse_route } = path;
+        let bandwidths = || route.iter().map(|&link| resources.bandwidth_before(link, sent));
+        Self {
+            latency: path.latency(resources, sent),
             resistance: bandwidths().map(|bandwidth| parameters.weight_s / bandwidth).sum(),
             least_bandwidth: bandwidths().fold(f64::INFINITY, f64::min),
             tcp_window: (parameters.tcp_gamma > 0.0).then_some(parameters.tcp_gamma),
             has_changed: false,
-            weights: weights(platform, &route, &reverse_route),
-        })
+            weights: weights(resources.platform, route, reverse_route),
+        }
     }
 }
 

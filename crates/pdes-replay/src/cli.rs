@@ -4,6 +4,7 @@ mod answers;
 mod arguments;
 mod calibrate;
 mod diagnose;
+mod ensemble;
 mod files;
 mod goal;
 mod goodput;
@@ -114,6 +115,7 @@ pub(crate) fn main() -> ExitCode {
             on_processes(quiet, |quiet, cluster| optimize::run(arguments, quiet, cluster))
         }
         Some(Command::Schedule(arguments)) => exit_code(schedule::run(arguments, quiet), None),
+        Some(Command::Ensemble(arguments)) => exit_code(ensemble::run(arguments, quiet), None),
         Some(Command::Goodput(arguments)) => exit_code(goodput::run(arguments), None),
         Some(Command::Validate(arguments)) => exit_code(validate::run(arguments), None),
         Some(Command::Report(arguments)) => exit_code(report::run(arguments), None),

@@ -378,6 +378,11 @@ impl Config {
         section.into_iter().chain(lists).filter_map(move |table| table.as_table()?.get(key)?.as_str())
     }
 
+    /// Removes a section, or a list of sections.
+    pub fn remove(&mut self, name: &str) {
+        self.table.remove(name);
+    }
+
     /// Returns a section, unchecked.
     pub fn section(&self, name: &str) -> Option<&toml::Table> {
         self.table.get(name)?.as_table()

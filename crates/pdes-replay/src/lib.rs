@@ -38,6 +38,7 @@
 
 mod config;
 mod diagnosis;
+mod ensemble;
 mod generate;
 mod report;
 mod sweep;
@@ -50,6 +51,7 @@ pub use diagnosis::{
     ClassTolerance, Diagnosis, DiagnosisError, Place, PlacePair, Pop, Problem, RegionEfficiency, Relation,
     Rule, RuleError, Scaling, Scope, Sensitivity, Tolerance, ToleranceLimit,
 };
+pub use ensemble::{Ensemble, EnsembleError, EnsembleResults, MemberResult, Members};
 #[cfg(feature = "pictures")]
 pub use figures::{PictureFormat, WriteError};
 pub use generate::{ProgramArguments, ProgramError};
@@ -72,10 +74,10 @@ pub use replay::{
 };
 pub use report::{
     ActionTotal, AllLinks, Breakdown, CallNode, CallParts, CallTree, Column, Communication, ContendedLink,
-    CriticalPath, CsvTable, Energy, Epochs, FileServers, Fractions, Histogram, Histograms, IdealMachines,
-    Imbalance, Job, Jobs, Links, LostTime, Parameters, PartEnergy, Parts, PathCall, PathParts, PathRank,
-    PathSegment, RankCall, RankEnd, RankParts, RegionParts, Report, ReportError, RunTimePart,
-    SavedActionTotal, SavedReport, Sections, TableRow,
+    CriticalPath, CsvTable, Energy, Epochs, FailedJob, Failures, FailuresError, FileServers, Fractions,
+    Histogram, Histograms, IdealMachines, Imbalance, Job, JobEnd, Jobs, Links, LostTime, Parameters,
+    PartEnergy, Parts, PathCall, PathParts, PathRank, PathSegment, RankCall, RankEnd, RankParts, RegionParts,
+    Report, ReportError, RunTimePart, SavedActionTotal, SavedReport, Sections, TableRow,
 };
 #[cfg(feature = "pictures")]
 pub use report::{Presentation, Timeline as SavedTimeline, TimelineError as SavedTimelineError};

@@ -7,6 +7,7 @@ mod communication;
 mod critical_path;
 mod energy;
 mod epochs;
+mod failures;
 mod file_servers;
 mod histograms;
 mod ideal_machines;
@@ -45,6 +46,7 @@ pub use communication::Communication;
 pub use critical_path::{CriticalPath, PathCall, PathParts, PathRank, PathSegment};
 pub use energy::{Energy, PartEnergy};
 pub use epochs::Epochs;
+pub use failures::{FailedJob, Failures, FailuresError, JobEnd};
 pub use file_servers::FileServers;
 pub use histograms::{Histogram, Histograms};
 pub use ideal_machines::{IdealMachines, RunTimePart};
@@ -357,6 +359,19 @@ impl Report {
                 let warning = "the run time is not divided, as the program does not end on an ideal machine";
                 self.warnings.push(format!("{warning}: {why}"));
             }
+        }
+        Ok(())
+    }
+
+    /// Adds the run of the job on [hosts that die](FailedJob), if there are any: a replay for each set of other hosts that it moves to.
+    ///
+    /// # Errors
+    /// If the platform lacks a host, or the job hardly ever ends.
+    pub fn add_failures(&mut self, simulation: &Simulation, outcome: &Outcome) -> Result<(), FailuresError> {
+        let Some(failures) = &mut self.sections.failures else { return Ok(()) };
+        failures.job = FailedJob::of(simulation, outcome)?;
+        if let (Some(jobs), Some(job)) = (&mut self.sections.jobs, &failures.job) {
+            jobs.0[0].failed = job.end();
         }
         Ok(())
     }

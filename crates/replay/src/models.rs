@@ -53,14 +53,14 @@ pub type PlatformCheck = fn(&Platform) -> Result<String, String>;
 pub struct ModelSection {
     /// Returns the JSON schema, whose description is the section's.
     pub schema: fn() -> Value,
-    /// Reads the section, to find out whether it can be read.
-    pub check: fn(toml::Table) -> Result<(), toml::de::Error>,
+    /// Reads the section, a table or an array of tables, to find out whether it can be read.
+    pub check: fn(toml::Value) -> Result<(), toml::de::Error>,
 }
 
 impl ModelSection {
     /// Returns the section that a type describes.
     pub const fn of<T: JsonSchema + DeserializeOwned>() -> Self {
-        Self { schema: generate::<T>, check: |table| table.try_into::<T>().map(drop) }
+        Self { schema: generate::<T>, check: |section| section.try_into::<T>().map(drop) }
     }
 }
 

@@ -79,7 +79,7 @@ pub struct RunSpec {
     /// Section of the configuration that belongs to the model alone; empty if there is none.
     pub model_parameters: toml::Table,
     /// Sections of the configuration about what the run itself does not know, by name.
-    pub extensions: BTreeMap<String, toml::Table>,
+    pub extensions: BTreeMap<String, toml::Value>,
     /// Preset of the network's parameters.
     pub preset: &'static NetworkPreset,
     /// Warnings about constant factors in place of those of the preset.
@@ -296,6 +296,20 @@ impl RunSpec {
             waits: Some(false),
             region_times: true,
             causes: false,
+            ..self.without_outputs()
+        }
+    }
+
+    /// Returns the specification without analyses, which change no time, and without outputs.
+    pub fn without_analyses(&self) -> Self {
+        Self {
+            waits: Some(false),
+            causes: false,
+            region_times: false,
+            histograms: false,
+            matrix_groups: None,
+            critical_path: false,
+            links: Some(false),
             ..self.without_outputs()
         }
     }

@@ -12,6 +12,7 @@ mod program;
 pub use error::ExtrapolationError;
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 
 use pdes_core::Rank;
@@ -104,15 +105,18 @@ pub fn extrapolate(
         .with_provenance(Provenance { work_metric: metrics[0], ..Provenance::default() });
     for (rank, position) in (0..options.ranks).map(Rank::new).zip(target.positions()) {
         let place = target.place(position);
-        if !classes.contains_key(&place) {
-            let class = fit(place, &sources, &target, &points, &patterns, options.misfit)?;
-            for law in &class.laws {
-                let (values, misfit) = laws.entry(law.to_string()).or_default();
-                (*values, *misfit) = (*values + 1, misfit.max(law.misfit));
+        let class = match classes.entry(place) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let class = fit(*place.key(), &sources, &target, &points, &patterns, options.misfit)?;
+                for law in &class.laws {
+                    let (values, misfit) = laws.entry(law.to_string()).or_default();
+                    (*values, *misfit) = (*values + 1, misfit.max(law.misfit));
+                }
+                place.insert(class)
             }
-            classes.insert(place, class);
-        }
-        let Class { program, offsets, laws } = &classes[&place];
+        };
+        let Class { program, offsets, laws } = &*class;
         let features = Features::of(&target, position, &points);
         let values: Vec<f64> = laws.iter().map(|law| law.value(&features)).collect();
         let peers: Vec<Rank> = offsets.iter().map(|offset| target.at_offset(position, *offset)).collect();

@@ -112,6 +112,13 @@ impl<T: Copy> PendingList<T> {
         self.list[id.0 as usize].work
     }
 
+    /// Changes the route of a message.
+    pub(super) fn set_route(&mut self, id: PendingId, to: u32) {
+        if let Work::Message { route, .. } = &mut self.list[id.0 as usize].work {
+            *route = to;
+        }
+    }
+
     /// Returns the order of a message.
     pub(super) fn order(&self, id: PendingId) -> MessageOrder {
         match self.work(id) {

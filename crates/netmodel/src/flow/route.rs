@@ -7,9 +7,10 @@ use rustc_hash::FxHashMap;
 
 use crate::change::ChangeCursor;
 use crate::maxmin::{FlowIndex, LinkIndex};
-use crate::route_cost::{Resources, RouteCost};
+use crate::route_cost::{Resources, RouteCost, RoutePath};
 use crate::{
-    FatPipes, HostId, LinkId, MaxMin, NetworkParameters, Platform, ResourceChange, RouteError, Sharing, Usage,
+    FatPipes, HostId, LinkId, MaxMin, NetworkParameters, Platform, Resource, ResourceChange, RouteError,
+    Sharing, Usage,
 };
 
 /// Cache of the routes between the pairs of hosts that have communicated so far, and of the solver's links on these.
@@ -19,7 +20,10 @@ pub(super) struct RouteCache<'p> {
     /// Changes of resources so far.
     changes: ChangeCursor,
     parameters: NetworkParameters,
+    /// The route of each pair since `since`.
     of_pair: FxHashMap<(HostId, HostId), u32>,
+    /// Last change of a link after which messages may take other routes.
+    since: SimTime,
     routes: Vec<Route>,
     usages: Vec<Usage>,
     /// Solver links of the platform's links; `None` for links not in use.
@@ -31,12 +35,14 @@ pub(super) struct RouteCache<'p> {
 #[derive(Debug)]
 struct Route {
     ends: (HostId, HostId),
+    /// Instant from which on messages take it.
+    since: SimTime,
     /// Sum of the link latencies [s].
     latency: f64,
     terms: FlowTerms,
     usages: Range<usize>,
-    /// A link may change, and with it all of these.
-    is_changing: bool,
+    /// The links, if one of them may change, and with it latency and terms, or the route.
+    path: Option<Box<RoutePath>>,
 }
 
 /// What a flow takes of its route.
@@ -56,6 +62,7 @@ impl<'p> RouteCache<'p> {
             changes,
             parameters: parameters.clone(),
             of_pair: FxHashMap::default(),
+            since: SimTime::ZERO,
             routes: Vec::new(),
             usages: Vec::new(),
             links: vec![None; platform.links().len()],
@@ -85,20 +92,45 @@ impl<'p> RouteCache<'p> {
 
     #[cold]
     fn add(&mut self, src: HostId, dst: HostId, sharing: &mut MaxMin) -> Result<u32, RouteError> {
-        let ends = (src, dst);
-        let cost = RouteCost::new(&self.parameters, self.resources, ends, SimTime::ZERO)?;
+        let (ends, since) = ((src, dst), self.since);
+        let path = RoutePath::new(&self.parameters, self.platform(), ends, since)?;
+        let cost = RouteCost::of(&self.parameters, self.resources, &path, SimTime::ZERO);
         let first = self.usages.len();
         for &(link, weight) in &cost.weights {
             let link = self.link(link, sharing);
             self.usages.push(Usage { link, weight });
         }
         let usages = first..self.usages.len();
-        let is_changing = self.resources.any_changes(&cost.weights);
+        let is_changing = self.resources.any_changes(&cost.weights) || self.platform().may_detour(src, dst);
         let (latency, terms) = (cost.latency, self.terms_of(&cost, SimTime::ZERO));
-        self.routes.push(Route { ends, latency, terms, usages, is_changing });
+        let path = is_changing.then(|| Box::new(path));
+        self.routes.push(Route { ends, since, latency, terms, usages, path });
         let route = self.routes.len() as u32 - 1;
         self.of_pair.insert((src, dst), route);
         Ok(route)
+    }
+
+    /// Returns the route that a message takes now which was sent on a route.
+    #[inline]
+    pub(super) fn current(&mut self, route: u32, sharing: &mut MaxMin) -> u32 {
+        if self.routes[route as usize].since == self.since {
+            return route;
+        }
+        let (src, dst) = self.ends(route);
+        self.find(src, dst, sharing).expect("the route is known")
+    }
+
+    /// Returns the route around a link of a route that is off now, if there is one.
+    pub(super) fn around(&mut self, route: u32, sharing: &mut MaxMin) -> Option<u32> {
+        let (resources, now) = (self.resources, self.changes.last());
+        let is_cut = |routes: &[Route], route: u32| {
+            routes[route as usize].path.as_ref().is_some_and(|path| path.is_cut(resources, now))
+        };
+        if !self.platform().has_detours() || !is_cut(&self.routes, route) {
+            return None;
+        }
+        let current = self.current(route, sharing);
+        (!is_cut(&self.routes, current)).then_some(current)
     }
 
     /// Returns what a flow takes of a route of this cost, of which separate links have their bandwidths at an instant.
@@ -136,7 +168,15 @@ impl<'p> RouteCache<'p> {
 
     /// Passes the changes of resources until an instant, and returns them.
     pub(super) fn pass_changes(&mut self, until: SimTime) -> Vec<ResourceChange> {
-        self.changes.pass(self.resources.platform, self.resources.changes, until)
+        let passed = self.changes.pass(self.resources.platform, self.resources.changes, until);
+        let changes_routes = |change: &&ResourceChange| matches!(change.resource, Resource::Bandwidth(_));
+        if self.platform().has_detours()
+            && let Some(last) = passed.iter().rfind(changes_routes)
+        {
+            self.since = last.at;
+            self.of_pair.retain(|_, route| self.routes[*route as usize].path.is_none());
+        }
+        passed
     }
 
     /// Returns the present values of the resources that have changed so far.
@@ -161,46 +201,55 @@ impl<'p> RouteCache<'p> {
         self.routes[route as usize].ends
     }
 
-    /// Saves routes by their ends, in the order of their numbers, and finds them again: links get their indices in this order.
+    /// Saves routes by their ends and the instants from which on they are taken, in the order of their numbers, and finds them again: links
+    /// get their indices in this order.
     pub(super) fn visit(&mut self, sharing: &mut MaxMin, visitor: &mut StateVisitor<'_>) {
         self.resources.changes.compare_next(visitor);
         self.changes.visit(self.resources.changes, visitor);
-        let mut all_ends: Vec<(HostId, HostId)> = self.routes.iter().map(|route| route.ends).collect();
-        visitor.saved(&mut all_ends);
+        let ends = |route: &Route| (route.ends, route.since);
+        let mut all: (SimTime, Vec<_>) = (self.since, self.routes.iter().map(ends).collect());
+        visitor.saved(&mut all);
+        let (last, all) = all;
         let hosts = self.platform().hosts().len();
-        for (number, (src, dst)) in (0..).zip(all_ends) {
-            let is_known = src.index() < hosts && dst.index() < hosts;
-            if !is_known || self.find(src, dst, sharing).ok() != Some(number) {
+        for (number, route) in (0_u32..).zip(all) {
+            let ((src, dst), since) = route;
+            let is_found = match self.routes.get(number as usize) {
+                Some(known) => ends(known) == route,
+                None => {
+                    self.since = since;
+                    src.index() < hosts
+                        && dst.index() < hosts
+                        && self.add(src, dst, sharing).ok() == Some(number)
+                }
+            };
+            if !is_found {
                 visitor.refuse();
             }
         }
+        self.since = last;
+        let is_current = |route: &Route| route.path.is_none() || route.since == last;
+        self.of_pair.retain(|_, route| is_current(&self.routes[*route as usize]));
     }
 
     /// Returns the latency of a route for a message that is sent at an instant [s].
     #[inline]
     pub(super) fn latency(&self, route: u32, sent: SimTime) -> f64 {
-        let Route { ends, latency, is_changing, .. } = self.routes[route as usize];
-        if is_changing {
-            self.resources.route_latency(ends, sent).expect("the route is known")
-        } else {
-            latency
-        }
+        let Route { latency, path, .. } = &self.routes[route as usize];
+        path.as_ref().map_or(*latency, |path| path.latency(self.resources, sent))
     }
 
     /// Returns what the flow of a message takes of a route at an instant.
     #[inline]
     pub(super) fn terms(&self, route: u32, sent: SimTime, now: SimTime) -> FlowTerms {
-        let Route { terms, is_changing, .. } = self.routes[route as usize];
-        if is_changing { self.changed_terms(route, sent, now) } else { terms }
+        let Route { terms, path, .. } = &self.routes[route as usize];
+        path.as_ref().map_or(*terms, |path| self.changed_terms(path, sent, now))
     }
 
     #[cold]
-    fn changed_terms(&self, route: u32, sent: SimTime, now: SimTime) -> FlowTerms {
-        let ends = self.routes[route as usize].ends;
+    fn changed_terms(&self, path: &RoutePath, sent: SimTime, now: SimTime) -> FlowTerms {
         // Within the precision changes come early.
         let now = now.max(self.changes.last());
-        let cost = RouteCost::new(&self.parameters, self.resources, ends, sent);
-        let mut cost = cost.expect("the route is known");
+        let mut cost = RouteCost::of(&self.parameters, self.resources, path, sent);
         cost.follow(&self.parameters, self.resources, (sent, now));
         self.terms_of(&cost, now)
     }

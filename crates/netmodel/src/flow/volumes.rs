@@ -114,18 +114,19 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
         }
     }
 
-    /// Tells the end of a flow, which has left its links.
+    /// Tells the end of a flow, which has left its links; unless it has arrived, with a length left.
     #[inline]
     pub(super) fn end(
         &mut self,
         now: SimTime,
         flow: FlowIndex,
+        left: f64,
         (routes, sharing): (&RouteCache<'_>, &MaxMin),
     ) {
         if self.observer.is_observing()
             && let Some(active) = self.flows[flow.index()].take()
         {
-            self.tell(now, active, 0.0, (routes, sharing));
+            self.tell(now, active, left.clamp(0.0, active.left), (routes, sharing));
             self.update_pipes(now, (routes, sharing));
             for usage in routes.usages(active.route) {
                 self.tell_limits(now, usage.link, sharing);

@@ -105,19 +105,25 @@ pub enum WindowError {
     /// A message may have an effect on another one at once.
     #[error("hosts are joined without latency")]
     NoLatency,
+    /// A message may move to another route.
+    #[error("messages go around links that are off")]
+    Detours,
 }
 
 /// Returns the length of the windows in which several threads simulate a platform exactly.
 ///
 /// # Errors
 /// If they cannot, because messages [affect](NetworkParameters::separates_messages) others that they share no links with, because
-/// there is no latency, or because the platform is small.
+/// there is no latency, because messages go around links that are off, or because the platform is small.
 pub fn window(platform: &Platform, parameters: &NetworkParameters) -> Result<SimDuration, WindowError> {
     if !parameters.separates_messages() {
         return Err(WindowError::Inseparable);
     }
     if platform.hosts().len() < MIN_SEPARATE_HOSTS {
         return Err(WindowError::TooFewHosts);
+    }
+    if platform.has_detours() {
+        return Err(WindowError::Detours);
     }
     let phase = platform.min_latency_phase(parameters).unwrap_or(SimDuration::ZERO);
     if phase > SimDuration::ZERO { Ok(phase) } else { Err(WindowError::NoLatency) }

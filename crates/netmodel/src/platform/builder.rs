@@ -293,7 +293,8 @@ impl PlatformBuilder {
             return Err(PlatformError::NoHosts { origin: self.origin });
         }
         let Self { hosts, links, nodes, host_vertices, zones, warnings, storage, power, changes, .. } = self;
-        Ok(Platform { hosts, links, nodes, host_vertices, zones, warnings, storage, changes, power })
+        let detours = None;
+        Ok(Platform { hosts, links, nodes, host_vertices, zones, warnings, storage, changes, detours, power })
     }
 
     pub(crate) fn duplicate(&self, line: Option<u32>, kind: &'static str, name: &str) -> PlatformError {

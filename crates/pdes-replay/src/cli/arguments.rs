@@ -114,6 +114,8 @@ pub(crate) enum Command {
     Optimize(super::optimize::OptimizeArguments),
     /// Schedules a workload of batch jobs on the nodes of a machine: who starts when, where, and after which wait.
     Schedule(super::schedule::ScheduleArguments),
+    /// Runs a configuration many times, each time with other failures: the distribution of its times, and the worst case.
+    Ensemble(super::ensemble::EnsembleArguments),
     /// Says what failures and checkpoints cost a job: its expected time, the best interval, and the times of many runs.
     Goodput(super::goodput::GoodputArguments),
     /// Replays a program that was recorded with times, and compares the replay with these times.

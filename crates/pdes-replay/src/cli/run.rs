@@ -164,6 +164,7 @@ fn print(simulation: &Simulation, outcome: &Outcome, configuration: Table, quiet
         report.add_ideal_machines(simulation, outcome).context("a replay on an ideal machine")?;
         report.warnings[known..].iter().for_each(|warning| tracing::warn!("{warning}"));
     }
+    report.add_failures(simulation, outcome).context("the job on hosts that die")?;
     report.sections.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     if let Some(path) = &simulation.spec().report {
         report.write(path).with_context(|| format!("the report {}", path.display()))?;

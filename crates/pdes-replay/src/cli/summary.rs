@@ -110,6 +110,9 @@ fn summarize(report: &Report, outcome: &Outcome, text: &mut String) -> std::fmt:
     if let Some(energy) = &report.sections.energy {
         writeln!(text, "{}", energy.sentence())?;
     }
+    if let Some(failures) = &report.sections.failures {
+        writeln!(text, "{}", failures.sentence())?;
+    }
     writeln!(text, "digest: {}", report.digest)
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use machine::EnergySection;
+use machine::failure::{FailureList, FailuresSection};
 use machine::noise::NoiseSection;
 use replay::{MODELS, Model, ModelSection, NetworkPreset, PRESETS, RunSpec};
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -22,14 +23,14 @@ pub(super) fn read_model<'de, D: Deserializer<'de>>(input: D) -> Result<Option<&
 pub(super) struct Extension {
     pub(super) name: &'static str,
     section: ModelSection,
-    pub(super) apply: fn(toml::Table, &mut RunSpec) -> Applied,
+    pub(super) apply: fn(toml::Value, &mut RunSpec) -> Applied,
 }
 
 /// Success of an extension.
 type Applied = Result<(), Box<dyn Error>>;
 
 /// All extensions.
-pub(super) static EXTENSIONS: [Extension; 2] = [
+pub(super) static EXTENSIONS: [Extension; 4] = [
     Extension {
         name: EnergySection::NAME,
         section: ModelSection::of::<EnergySection>(),
@@ -39,6 +40,16 @@ pub(super) static EXTENSIONS: [Extension; 2] = [
         name: NoiseSection::NAME,
         section: ModelSection::of::<NoiseSection>(),
         apply: |section, spec| Ok(section.try_into::<NoiseSection>()?.apply(spec)?),
+    },
+    Extension {
+        name: FailureList::NAME,
+        section: ModelSection::of::<FailureList>(),
+        apply: |section, spec| Ok(section.try_into::<FailureList>()?.apply(spec)?),
+    },
+    Extension {
+        name: FailuresSection::NAME,
+        section: ModelSection::of::<FailuresSection>(),
+        apply: |section, spec| Ok(section.try_into::<FailuresSection>()?.check(spec)?),
     },
 ];
 
@@ -50,13 +61,13 @@ pub(super) fn sections() -> impl Iterator<Item = (&'static str, ModelSection)> {
 /// Reads the sections of single models and of extensions.
 pub(super) fn read_named_sections<'de, D: Deserializer<'de>>(
     input: D,
-) -> Result<BTreeMap<String, toml::Table>, D::Error> {
-    let sections: BTreeMap<String, toml::Table> = BTreeMap::deserialize(input)?;
-    for (name, table) in &sections {
+) -> Result<BTreeMap<String, toml::Value>, D::Error> {
+    let sections: BTreeMap<String, toml::Value> = BTreeMap::deserialize(input)?;
+    for (name, value) in &sections {
         let (_, section) = self::sections()
             .find(|(key, _)| key == name)
             .ok_or_else(|| serde::de::Error::custom(format!("there is no section [{name}]")))?;
-        (section.check)(table.clone()).map_err(|error| serde::de::Error::custom(error.message()))?;
+        (section.check)(value.clone()).map_err(|error| serde::de::Error::custom(error.message()))?;
     }
     Ok(sections)
 }

@@ -80,7 +80,7 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
     let matrix_groups = matrix_groups(&analysis)?;
     let model = model(&network)?;
     let extensions = EXTENSIONS.iter().filter_map(|extension| named.remove_entry(extension.name));
-    let extensions: BTreeMap<String, toml::Table> = extensions.collect();
+    let extensions: BTreeMap<String, toml::Value> = extensions.collect();
     if let Some(name) = named.keys().find(|name| *name != model.key) {
         let message = format!("this section is for the model {name:?}, not for {:?}", model.key);
         return Err(ConfigError::Section { section: name.clone(), message });
@@ -97,7 +97,7 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
     let fast_forward = engine.fast_forward.unwrap_or_default();
     let checkpoints = checkpoints::checkpoints(checkpoint)?;
     let timeline = timeline::timeline(timeline)?;
-    let mut spec = RunSpec {
+    let spec = RunSpec {
         ranks: trace.ranks,
         trace_speed,
         memory_budget: trace.memory_budget_bytes.map(|Size(bytes)| bytes as u64),
@@ -106,7 +106,7 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         link_scale: link_scale(&network)?,
         profiles: profiles::profiles(profile)?,
         routing: platform.routing.unwrap_or_default(),
-        model_parameters: named.remove(model.key).unwrap_or_default(),
+        model_parameters: model_parameters(model, named.remove(model.key))?,
         model,
         epoch,
         regions: epochs::regions(&network, epoch, model)?,
@@ -141,15 +141,28 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         seed: jobs.seed,
         ..RunSpec::new(file, platform_source(platform)?, preset)
     };
+    let mut spec = RunSpec { extensions, ..jobs::with_jobs(spec, job)? };
     for Extension { name, apply, .. } in &EXTENSIONS {
-        let Some(section) = extensions.get(*name) else { continue };
+        let Some(section) = spec.extensions.get(*name).cloned() else { continue };
         let failed = |error: Box<dyn Error>| ConfigError::Section {
             section: (*name).to_owned(),
             message: error.to_string(),
         };
-        apply(section.clone(), &mut spec).map_err(failed)?;
+        apply(section, &mut spec).map_err(failed)?;
     }
-    jobs::with_jobs(RunSpec { extensions, ..spec }, job)
+    Ok(spec)
+}
+
+/// Returns the parameters of a model in its section of the configuration.
+fn model_parameters(model: &'static Model, section: Option<toml::Value>) -> Result<toml::Table, ConfigError> {
+    match section {
+        None => Ok(toml::Table::new()),
+        Some(toml::Value::Table(table)) => Ok(table),
+        Some(_) => {
+            let message = format!("found a list of sections, expected one, [{}]", model.key);
+            Err(ConfigError::Section { section: model.key.to_owned(), message })
+        }
+    }
 }
 
 fn value_error(section: &'static str, key: &'static str, message: impl Into<String>) -> ConfigError {

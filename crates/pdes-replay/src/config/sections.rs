@@ -59,7 +59,7 @@ pub(super) struct Sections {
     /// Sections of single models and of extensions, which are checked, and no others.
     #[serde(flatten, deserialize_with = "registries::read_named_sections")]
     #[schemars(skip)]
-    pub(super) named: BTreeMap<String, toml::Table>,
+    pub(super) named: BTreeMap<String, toml::Value>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -8,6 +8,7 @@ use replay::{Delay, Digest, Outcome, Placement, ProgramSpec, Simulation, Start};
 use serde::{Deserialize, Serialize};
 use trace_mmap::Trace;
 
+use super::failures::JobEnd;
 use super::section::{CsvTable, Section};
 use super::tables::seconds;
 
@@ -49,6 +50,9 @@ pub struct Job {
     pub slowdown: Option<f64>,
     /// Time lost to each other job; null unless slowdowns were asked for.
     pub delayed_by: Option<Vec<LostTime>>,
+    /// The failure of a host that has ended the job before its work was done; null if there is none. The other results are those of the whole work.
+    #[serde(default)]
+    pub failed: Option<JobEnd>,
 }
 
 /// Time that a job loses to another one.
@@ -133,6 +137,7 @@ impl Section for Jobs {
                     .filter(|alone| *alone > SimDuration::ZERO)
                     .map(|alone| time.as_picos() as f64 / alone.as_picos() as f64),
                 delayed_by: delay.map(lost),
+                failed: None,
             }
         };
         Some(Self(simulation.loaded_programs().enumerate().map(job).collect()))

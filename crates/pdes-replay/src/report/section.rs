@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::SavedReport;
 use super::column::Column;
 use super::{
-    Breakdown, CallTree, Communication, CriticalPath, Energy, Epochs, FileServers, Histograms, IdealMachines,
-    Jobs, Links,
+    Breakdown, CallTree, Communication, CriticalPath, Energy, Epochs, Failures, FileServers, Histograms,
+    IdealMachines, Jobs, Links,
 };
 
 /// A section of a report, from the outcome of a run to the page.
@@ -116,6 +116,8 @@ macro_rules! sections {
 sections! {
     /// Jobs of the run; null if the configuration has none. The other analyses of ranks are those of the first one.
     jobs: Jobs,
+    /// Failures of hosts and links; null if nothing fails.
+    failures: Failures,
     /// Epochs at whose boundaries rates changed; null if they changed at every event.
     epochs: Epochs,
     /// Run times on machines that have one cost after the other; null without `analysis.ideal_machines`, by default of long runs.

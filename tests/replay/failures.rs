@@ -1,0 +1,233 @@
+//! Failures of hosts and links in replays, and ensembles of them.
+
+use std::fmt::Write as _;
+
+use pdes_core::Progress;
+use pdes_replay::{Config, Simulation};
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+use serde_json::Value;
+
+use crate::checkpoints::replay_in_parts;
+use crate::command_line::{FAILED, Folder, MISUSE, command};
+use crate::jobs::{report, seconds};
+
+/// Four leaf switches of two hosts each below two others: two ways between leaves. The first leaf has the cables `link_from_15_11_8`, for
+/// messages to even hosts, and `link_from_15_10_9`.
+const TREE: &str = "{ kind = 'fat_tree', levels = [{ children = 2, parents = 1 }, { children = 4, parents = 2 }], \
+    speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
+const STAR: &str = "{ kind = 'cluster', hosts = 4, speed = '1Gf', bandwidth = '1GBps', latency = '2us' }";
+
+/// Hosts 0 and 1 send a megabyte each to hosts 2 and 3 on another leaf.
+const PAIRS: &str = "0 init\n1 init\n2 init\n3 init\n0 send 2 0 999984\n2 recv 0 0 999984\n1 send 3 0 999984\n3 recv 1 0 999984\n";
+
+fn config(folder: &Folder, (topology, model, trace): (&str, &str, &str), failures: &str) -> String {
+    let trace = folder.write("trace.txt", trace);
+    format!(
+        "trace.path = {trace:?}\nnetwork = {{ model = {model:?}, preset = 'raw' }}\nplatform.topology = {topology}\n{failures}"
+    )
+}
+
+fn time(report: &Value) -> f64 {
+    seconds(&report["simulated_time_s"])
+}
+
+fn assert_near(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-9, "{found}, expected {expected}");
+}
+
+/// By hand: a megabyte takes four links of 1 us and 1 ms. After 0.5 ms 504 kB are left of both messages, which share the other way.
+#[test]
+fn messages_go_around_a_link_that_is_off() {
+    let folder = Folder::new();
+    for (model, failure, expected) in [
+        ("flow", "", 1.004e-3),
+        ("flow", "[[failure]]\nlink = 'link_from_15_11_8'\nat = '500us'\n", 1.508e-3),
+        ("contention-free", "[[failure]]\nlink = 'link_from_15_11_8'\nat = '500us'\n", 1.004e-3),
+        // From the begin on, both share it: 2 MB at 1 GB/s.
+        ("flow", "[[failure]]\nlink = 'link_from_15_11_8'\nat = 0\n", 2.004e-3),
+        // Half of the bandwidth for the second half of the message.
+        ("flow", "[[failure]]\nlink = 'link_from_15_11_8'\nat = '500us'\nbandwidth = 0.5\n", 1.508e-3),
+        // Cables of hosts have no way around: 0.5 ms until they are repaired.
+        ("flow", "[[failure]]\nlink = 'link_from_0_*'\nat = '500us'\nrepair = '500us'\n", 1.504e-3),
+        (
+            "contention-free",
+            "[[failure]]\nlink = 'link_from_0_*'\nat = '500us'\nrepair = '500us'\n",
+            1.504e-3,
+        ),
+    ] {
+        let found = report(&folder, &config(&folder, (TREE, model, PAIRS), failure), &[]);
+        assert!((time(&found) - expected).abs() < 1e-9, "{model} {failure}: {}", time(&found));
+        assert_eq!(found["failures"].is_null(), failure.is_empty());
+    }
+    let dead = config(&folder, (STAR, "flow", PAIRS), "[[failure]]\nlink = '*_1'\nat = '500us'\n");
+    let dead = folder.write("dead.toml", &dead);
+    command().arg("run").arg(dead).assert().code(FAILED).stderr(contains("what needs it never ends"));
+}
+
+/// Ten rounds: each of eight ranks computes for 10 ms and sends a megabyte around a ring.
+fn ring() -> String {
+    let mut text: String = (0..8).fold(String::new(), |text, rank| text + &format!("{rank} init\n"));
+    for _ in 0..10 {
+        for rank in 0..8 {
+            let (next, before) = ((rank + 1) % 8, (rank + 7) % 8);
+            writeln!(text, "{rank} compute 1e7\n{rank} sendRecv 1000000 {next} 1000000 {before} 6 6")
+                .unwrap();
+        }
+    }
+    text
+}
+
+/// Random failures of links and hosts: the same bits with other threads and processes, and in parts between checkpoints.
+#[test]
+fn failures_are_the_same_on_threads_and_processes_and_with_checkpoints() {
+    let failures = "[[failure]]\nlink = 'link_from_1*'\nmtbf = '20ms'\nrepair = '5ms'\n\
+        [[failure]]\nhost = '*'\nmtbf = '100ms'\nrepair = '10ms'\nspeed = 0.25\n";
+    for model in ["flow", "contention-free"] {
+        let folder = Folder::new();
+        let text = config(&folder, (TREE, model, &ring()), failures);
+        let path = folder.write("run.toml", &text);
+        let ends = |threads: i64| {
+            let mut config = Config::from_path(&path).unwrap();
+            config.insert("engine", "threads", threads.into());
+            let simulation = Simulation::load(&config.resolve().unwrap()).unwrap();
+            simulation.replay(&Progress::new(threads as usize)).unwrap().into_program().ends
+        };
+        let whole = ends(1);
+        assert_eq!(whole, ends(3), "{model}");
+        let (parts, stops) = replay_in_parts(Config::from_path(&path).unwrap(), &folder);
+        assert_eq!(parts.unwrap().into_program().ends, whole, "{model}");
+        assert!(stops > 0);
+        let without = folder.write("without.toml", &config(&folder, (TREE, model, &ring()), ""));
+        let without = Simulation::load(&Config::from_path(&without).unwrap().resolve().unwrap()).unwrap();
+        assert!(
+            without.replay(&Progress::new(1)).unwrap().into_program().ends.iter().max() < whole.iter().max()
+        );
+    }
+}
+
+/// Two ranks compute for 100 s, of which 20 are work between checkpoints.
+const COMPUTE: &str = "0 init\n1 init\n0 compute 1e11\n1 compute 1e11\n";
+
+/// By hand, with checkpoints of 2 s and restarts of 5 s. The failure at 50 s loses 6 s, since the checkpoint of 44 s: the rest of 60 s of work
+/// takes three checkpoints more.
+#[test]
+fn a_job_ends_or_goes_on_when_its_host_dies() {
+    let folder = Folder::new();
+    let failures = "[[failure]]\nhost = 'node-1'\nat = 50\n[failures]\ninterval = 20\ncheckpoint = 2\nrestart = 5\nrecovery = ";
+    let of_job = |recovery: &str| {
+        let job = format!("[[job]]\nname = 'a'\ntrace = {:?}\n", folder.path("trace.txt"));
+        let text = config(&folder, (STAR, "flow", COMPUTE), &format!("{failures}{recovery}\n{job}"));
+        report(&folder, &text.split_once('\n').unwrap().1, &[])
+    };
+    let ended = of_job("'end'");
+    assert_eq!(ended["jobs"][0]["failed"], serde_json::json!({ "host": "node-1", "at_s": 50.0 }));
+    assert_near(seconds(&ended["failures"]["job"]["time_s"]), 50.0);
+    assert_near(time(&ended), 100.0);
+    for (recovery, expected) in [
+        ("'restart'", 50.0 + 5.0 + 66.0),
+        ("'spare'\nspares = ['node-2']", 50.0 + 5.0 + 66.0),
+        // Both ranks on one core: the 60 s take 120, with six checkpoints.
+        ("'shrink'", 50.0 + 5.0 + 120.0 + 12.0),
+    ] {
+        let found = of_job(recovery);
+        assert!(found["jobs"][0]["failed"].is_null(), "{recovery}");
+        let job = &found["failures"]["job"];
+        assert_near(seconds(&job["time_s"]), expected);
+        assert_near(seconds(&job["lost_s"]), 6.0);
+        assert_near(seconds(&job["goodput"]), 100.0 / expected);
+        assert_eq!(job["failures"][0]["component"], "node-1");
+    }
+}
+
+/// A day of work on two hosts of which each fails every two hours: Daly's expectation within the interval of confidence, the worst case named.
+#[test]
+fn an_ensemble_agrees_with_the_closed_form() {
+    let folder = Folder::new();
+    let failures = "[[failure]]\nhost = 'node-*'\nmtbf = '2h'\n[failures]\ninterval = 618\ncheckpoint = 60\nrestart = 120\nrecovery = 'restart'\n";
+    let text = config(
+        &folder,
+        (STAR, "contention-free", "0 init\n1 init\n0 compute 8.64e13\n1 compute 8.64e13\n"),
+        failures,
+    );
+    let (run, output) = (folder.write("run.toml", &text), folder.path("seeds"));
+    let printed = contains("1000 runs by 1 replays").and(contains("expected 107837.3"));
+    let arguments = ["--seeds", "1000", "-o"];
+    command().arg("ensemble").arg(&run).args(arguments).arg(&output).assert().success().stdout(printed);
+    let read = |folder: &std::path::Path| -> Value {
+        serde_json::from_slice(&std::fs::read(folder.join("ensemble.json")).unwrap()).unwrap()
+    };
+    let found = read(&output);
+    let (mean, confidence) = (seconds(&found["times"]["mean_s"]), seconds(&found["times"]["confidence_s"]));
+    let expected = seconds(&found["expected_s"]);
+    assert!(
+        (mean - expected).abs() < confidence && confidence < 400.0,
+        "{mean} +- {confidence}, not {expected}"
+    );
+    assert!(std::fs::read_to_string(output.join("ensemble.html")).unwrap().contains("1000 runs"));
+    // The worst run, by itself.
+    let setting = found["worst"]["setting"].as_str().unwrap().strip_prefix("--set ").unwrap();
+    let alone = report(&folder, &text, &["--set", setting]);
+    assert_eq!(alone["failures"]["job"]["time_s"], found["worst"]["time_s"]);
+}
+
+/// Cables above leaf switches have another way, those of hosts do not.
+#[test]
+fn each_link_fails_once() {
+    let folder = Folder::new();
+    let run = folder.write("run.toml", &config(&folder, (TREE, "flow", PAIRS), ""));
+    let output = folder.path("links");
+    command().arg("ensemble").arg(&run).args(["--each-link", "-o"]).arg(&output).assert().success();
+    let found: Value = serde_json::from_slice(&std::fs::read(output.join("ensemble.json")).unwrap()).unwrap();
+    assert_eq!(found["runs"].as_array().unwrap().len(), 16);
+    // The hosts of four ranks.
+    assert_eq!((&found["failed"], &found["ended"]), (&4.into(), &0.into()));
+    assert_near(seconds(&found["worst"]["time_s"]), 2.004e-3);
+    assert!(found["worst"]["name"].as_str().unwrap().starts_with("link link_from_1"), "{found}");
+    command()
+        .arg("ensemble")
+        .arg(&run)
+        .arg("-o")
+        .arg(&output)
+        .assert()
+        .code(MISUSE)
+        .stderr(contains("nothing fails by chance"));
+}
+
+#[test]
+fn wrong_failures_are_refused() {
+    let folder = Folder::new();
+    for (failures, expected) in [
+        ("[[failure]]\nat = 1\n", "expected one of host, link, hosts, leaf and group"),
+        ("[[failure]]\nhost = 'node-0'\n", "expected either at or mtbf"),
+        ("[[failure]]\nhost = 'node-0'\nmtbf = 0\n", "mtbf: found 0 s, expected a time above 0"),
+        ("[[failure]]\nhost = 'node-0'\nat = 1\nspeed = -1\n", "speed: found -1"),
+        ("[[failure]]\nlink = '*'\nat = 1\nspeed = 0.5\n", "speed: hosts have a speed, links a bandwidth"),
+        ("[[failure]]\nhost = 'n'\nat = 1\n", "the platform has no such host; its first is \"node-0\""),
+        ("[failures]\nseed = 2\n", "there is no [[failure]]"),
+        (
+            "[[failure]]\nhost = '*'\nat = 1\n[failures]\nrecovery = 'spare'\n",
+            "needs the names of spare hosts",
+        ),
+        (
+            "[[failure]]\nhost = '*'\nat = 1\n[failures]\nspares = ['node-3']\n",
+            "spares: expected recovery = \"spare\"",
+        ),
+        (
+            "[[failure]]\nhost = '*'\nat = 1\n[[failure]]\nlink = '*'\nat = 1\n[failures]\nrecovery = 'restart'\n",
+            "[failures] recovery: resources change in the run",
+        ),
+        (
+            "[[failure]]\nhost = '*'\nmtbf = 1\n[failures]\nrecovery = 'restart'\n",
+            "hardly any gets through; set failures.interval to less",
+        ),
+        (
+            "[[failure]]\nhost = 'node-0'\nat = 1\nspeed = 0.5\n[[profile]]\nhost = '*'\nquantity = 'speed'\npoints = [[0, 1.0]]\n",
+            "the speed of the host \"node-0\" is in another [[failure]] or a profile",
+        ),
+    ] {
+        let text = config(&folder, (STAR, "flow", COMPUTE), failures);
+        let run = folder.write("run.toml", &text);
+        command().arg("run").arg(run).assert().failure().stderr(contains(expected));
+    }
+}
