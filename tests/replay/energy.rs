@@ -259,3 +259,41 @@ fn jobs_and_profiles_take_the_energy_of_simgrid() {
     }
     assert_eq!(compared, 8 + 2 + 5);
 }
+
+/// By hand: while it computes, host 0 takes 150 W, 55 W more than idle; both hosts take 95 W in the other 1 ms, and host 1 in the second before.
+#[test]
+fn energy_is_divided_among_jobs_ranks_regions_and_calls() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", TRACE);
+    let asked = ["platform.placement='cyclic'", "energy.by=['job', 'rank', 'region', 'call']"];
+    let found = energy(&simulation(2, &trace, &asked));
+    let parts = |parts: &Option<Vec<pdes_replay::PartEnergy>>| -> Vec<(String, f64)> {
+        parts.iter().flatten().map(|part| (part.name.clone(), part.energy_j)).collect()
+    };
+    let calls = parts(&found.calls);
+    for ((name, joules), (expected, by_hand)) in
+        calls.iter().zip([("compute", 150.0), ("send", 0.095), ("recv", 95.095)])
+    {
+        assert_eq!(name, expected);
+        assert_near(*joules, by_hand, 1e-9);
+    }
+    assert_eq!(calls.len(), 3);
+    let ranks = found.ranks_j.unwrap();
+    assert_near(ranks[0][0], 150.095, 1e-9);
+    assert_near(ranks[0][1], 95.095, 1e-9);
+    let jobs = parts(&found.jobs);
+    assert_eq!(jobs.len(), 1);
+    assert_near(jobs[0].1, found.hosts_j, 1e-9);
+    assert_near(parts(&found.regions).iter().map(|(_, joules)| joules).sum(), found.hosts_j, 1e-9);
+    assert!(found.unassigned_j.unwrap().abs() < 1e-9);
+    // Of a message of 999,984 bytes, and of a megabyte on each of two links.
+    let traffic =
+        ["energy.messages={ '*' = { per_message = 2, per_byte = 1e-6 } }", "energy.traffic={ '*' = 1e-6 }"];
+    let of_messages = energy(&simulation(2, &trace, &[&asked[..], &traffic].concat()));
+    assert_near(of_messages.messages_j, 2.999984, 1e-9);
+    assert_near(of_messages.traffic_j, 2.0, 1e-9);
+    assert_near(of_messages.total_j, found.total_j + 4.999984, 1e-9);
+    // A host without ranks is nobody's.
+    let more = energy(&simulation(3, &trace, &asked));
+    assert_near(more.unassigned_j.unwrap(), 95.0 * 1.001, 1e-9);
+}

@@ -40,6 +40,10 @@ pub struct Energy {
     pub hosts_j: Vec<f64>,
     /// Energy of each link of the platform, in their order \[J\].
     pub links_j: Vec<f64>,
+    /// Energy of messages in adapters \[J\].
+    pub messages_j: f64,
+    /// Energy of bytes that cross links \[J\].
+    pub traffic_j: f64,
     /// Length of a bin.
     pub bin: SimDuration,
     /// Mean power in each bin, the last of which may be incomplete \[W\].
@@ -57,12 +61,23 @@ impl Energy {
         for (bin, joules) in power_w.iter_mut().enumerate() {
             *joules /= bins.seconds(bin);
         }
-        Self { time: end - SimTime::ZERO, hosts_j, links_j, bin: bins.length, power_w }
+        let (time, bin) = (end - SimTime::ZERO, bins.length);
+        Self { time, hosts_j, links_j, messages_j: 0.0, traffic_j: 0.0, bin, power_w }
     }
 
-    /// Returns the energy of hosts and links \[J\].
+    /// Adds energy of messages in adapters, and of bytes that cross links \[J\]; in power over time they count evenly.
+    pub fn with_messages(mut self, messages_j: f64, traffic_j: f64) -> Self {
+        let time_s = self.time.as_secs_f64();
+        if time_s > 0.0 {
+            self.power_w.iter_mut().for_each(|power_w| *power_w += (messages_j + traffic_j) / time_s);
+        }
+        Self { messages_j, traffic_j, ..self }
+    }
+
+    /// Returns the energy of hosts, links and messages \[J\].
     pub fn total_j(&self) -> f64 {
-        self.hosts_j.iter().sum::<f64>() + self.links_j.iter().sum::<f64>()
+        let Self { hosts_j, links_j, messages_j, traffic_j, .. } = self;
+        hosts_j.iter().sum::<f64>() + links_j.iter().sum::<f64>() + messages_j + traffic_j
     }
 
     /// Returns the product of energy and time \[J s\].

@@ -10,7 +10,7 @@ use replay::RunSpec;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{CarbonIntensity, PowerByName};
+use crate::{CarbonIntensity, MessageEnergy, PowerByName};
 
 /// Energy of the hosts and links of the platform, in the report; no effect on other results.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
@@ -29,6 +29,12 @@ pub struct EnergySection {
     /// Power of links by their names, as that of hosts.
     #[schemars(extend("x-default" = "that of the platform file (`wattage_range`)"))]
     pub links: BTreeMap<String, LinkPower>,
+    /// Energy of the messages that the ranks on hosts send, of the adapters at both ends, by the names of the hosts, as their power.
+    #[schemars(extend("x-default" = "none"))]
+    pub messages: BTreeMap<String, MessageEnergy>,
+    /// Energy of each byte that crosses a link, of the ports of switches, by the names of the links, as their power.
+    #[schemars(extend("x-default" = "none", "x-unit" = "J/B"))]
+    pub traffic: BTreeMap<String, f64>,
     /// Carbon intensity of the electricity: a number, or pairs of an instant, the first 0, and the intensity from there on.
     #[schemars(extend("x-unit" = "g/kWh", "x-default" = "none"))]
     pub carbon_intensity: Option<CarbonEntry>,
@@ -42,6 +48,14 @@ pub enum EnergyPart {
     Host,
     /// Links.
     Link,
+    /// Jobs: what their ranks take of their hosts.
+    Job,
+    /// Ranks of all jobs.
+    Rank,
+    /// Regions of the programs.
+    Region,
+    /// Kinds of actions, such as `compute` and `allreduce`.
+    Call,
 }
 
 /// Carbon intensity in a configuration \[g/kWh\].
@@ -71,10 +85,16 @@ impl EnergySection {
         }
         if self.enabled {
             spec.host_loads = true;
-            let power = PowerByName { hosts: self.hosts.clone(), links: self.links.clone() };
-            spec.platform_changes.push(Arc::new(power));
+            spec.region_times |= self.by.contains(&EnergyPart::Region);
+            spec.platform_changes.push(Arc::new(self.power()));
         }
         Ok(())
+    }
+
+    /// Returns the power of hosts and links, and the energy of messages.
+    pub fn power(&self) -> PowerByName {
+        let Self { hosts, links, messages, traffic, .. } = self.clone();
+        PowerByName { hosts, links, messages, traffic }
     }
 
     /// Returns the carbon intensity; `None` if there is none, or it is out of range.

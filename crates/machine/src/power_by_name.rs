@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 
-use netmodel::{HostId, HostPower, LinkId, LinkPower, Platform};
+use netmodel::{HostId, HostPower, LinkId, LinkLoad, LinkLoads, LinkPower, Platform};
 use replay::PlatformChange;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-/// Sets the power of hosts and links. A name that ends with `*` stands for all that begin like it; where several are about a host, the
+/// Sets the power of hosts and links, and has the energy of their messages. A name that ends with `*` stands for all that begin like it; where several are about a host, the
 /// longest one counts. It takes the place of what the platform says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PowerByName {
@@ -14,6 +16,22 @@ pub struct PowerByName {
     pub hosts: BTreeMap<String, HostPower>,
     /// Power of links; a split-duplex link `X` has the halves `X_UP` and `X_DOWN`.
     pub links: BTreeMap<String, LinkPower>,
+    /// Energy of the messages that ranks on hosts send.
+    pub messages: BTreeMap<String, MessageEnergy>,
+    /// Energy of the bytes that cross links \[J/B\].
+    pub traffic: BTreeMap<String, f64>,
+}
+
+/// Energy of messages: of the adapters at both ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MessageEnergy {
+    /// Energy of a message \[J\].
+    #[schemars(extend("default" = 0, "minimum" = 0, "x-unit" = "J"))]
+    pub per_message: f64,
+    /// Energy of a byte of payload \[J/B\].
+    #[schemars(extend("default" = 0, "minimum" = 0, "x-unit" = "J/B"))]
+    pub per_byte: f64,
 }
 
 /// Error in the power of hosts and links.
@@ -31,8 +49,8 @@ pub enum PowerError {
         /// Kind of part that the name should be of.
         kind: &'static str,
     },
-    /// A power is not 0 or more.
-    #[error("[energy.{section}] {name:?}: expected watts of 0 or more")]
+    /// A power or an energy is not 0 or more.
+    #[error("[energy.{section}] {name:?}: expected watts or joules of 0 or more")]
     Value {
         /// Section of the configuration.
         section: &'static str,
@@ -58,8 +76,30 @@ impl PlatformChange for PowerByName {
         let hosts = || platform.hosts().iter().map(|host| host.name.as_str());
         let links = || platform.links().iter().map(|link| link.name.as_str());
         check(("hosts", "host"), &self.hosts, HostPower::is_valid, hosts)?;
+        let is_valid = |joules: &f64| joules.is_finite() && *joules >= 0.0;
+        let are_valid = |energy: &MessageEnergy| is_valid(&energy.per_message) && is_valid(&energy.per_byte);
         check(("links", "link"), &self.links, LinkPower::is_valid, links)?;
+        check(("messages", "host"), &self.messages, are_valid, hosts)?;
+        check(("traffic", "link"), &self.traffic, is_valid, links)?;
         Ok(())
+    }
+}
+
+impl PowerByName {
+    /// Returns the energy of the messages that ranks have sent: numbers and payloads \[B\] of each host \[J\].
+    pub fn messages_j(&self, platform: &Platform, sent: &BTreeMap<HostId, (u64, u64)>) -> f64 {
+        let of_host = |(host, (messages, bytes)): (&HostId, &(u64, u64))| {
+            let MessageEnergy { per_message, per_byte } = find(&self.messages, &platform.host(*host).name)?;
+            Some(per_message * *messages as f64 + per_byte * *bytes as f64)
+        };
+        sent.iter().filter_map(of_host).sum()
+    }
+
+    /// Returns the energy of the bytes on the wire that links have carried \[J\].
+    pub fn traffic_j(&self, platform: &Platform, loads: &LinkLoads) -> f64 {
+        let of_link =
+            |load: &LinkLoad| Some(find(&self.traffic, &platform.link(load.link).name)? * load.bytes as f64);
+        loads.links.iter().chain(&loads.fat_pipes).filter_map(of_link).sum()
     }
 }
 
@@ -103,7 +143,8 @@ mod tests {
         let host = |idle: f64| toml::from_str(&format!("idle = {idle}\nall_cores = 300")).unwrap();
         let hosts = hosts.iter().map(|&(name, idle)| (name.to_owned(), host(idle))).collect();
         let link = LinkPower { idle: 1.0, busy: 3.0 };
-        PowerByName { hosts, links: links.iter().map(|&name| (name.to_owned(), link)).collect() }
+        let links = links.iter().map(|&name| (name.to_owned(), link)).collect();
+        PowerByName { hosts, links, ..PowerByName::default() }
     }
 
     #[test]
@@ -128,6 +169,9 @@ mod tests {
         assert!(
             refuse(change(&[], &["up"])).starts_with("[energy.links] \"up\": the platform has no such link")
         );
-        assert_eq!(refuse(change(&[("b", -1.0)], &[])), "[energy.hosts] \"b\": expected watts of 0 or more");
+        assert_eq!(
+            refuse(change(&[("b", -1.0)], &[])),
+            "[energy.hosts] \"b\": expected watts or joules of 0 or more"
+        );
     }
 }

@@ -378,6 +378,11 @@ impl Config {
         section.into_iter().chain(lists).filter_map(move |table| table.as_table()?.get(key)?.as_str())
     }
 
+    /// Returns whether there is a section, or a list of sections, of a name.
+    pub fn has(&self, name: &str) -> bool {
+        self.table.contains_key(name)
+    }
+
     /// Removes a section, or a list of sections.
     pub fn remove(&mut self, name: &str) {
         self.table.remove(name);

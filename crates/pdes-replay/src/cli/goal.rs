@@ -68,8 +68,8 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
         let hint = "the model loggops, for GOAL schedules, has [loggops] in place of a platform: leave --platform (or [platform]) out, or set --model flow";
         return Err(Misuse(hint.to_owned()).into());
     }
-    for section in ["mpi", "compute", "parallel", "analysis", "energy"] {
-        if config.section(section).is_some() {
+    for section in ["mpi", "compute", "parallel", "analysis", "energy", "failure", "failures"] {
+        if config.has(section) {
             tracing::warn!("[{section}] has no effect with the model loggops");
         }
     }

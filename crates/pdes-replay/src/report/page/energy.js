@@ -22,7 +22,7 @@ function showEnergy() {
     yAxis: valueAxis(colours, "power", watts, { nameGap: 60 }),
     series: [{ type: "line", step: "end", symbol: "none", data: steps, lineStyle: { width: 1.5, color: data.colours.runs[0] }, areaStyle: { opacity: 0.15 } }],
   }));
-  for (const [what, parts] of [["host", energy.hosts], ["link", energy.links]]) {
+  for (const [what, parts] of [["host", energy.hosts], ["link", energy.links], ["job", energy.jobs], ["region", energy.regions], ["call", energy.calls]]) {
     const share = { name: "share", value: (part) => part.energy_j, text: (part) => percent(part, energy.total_j) };
     if (parts) table(box, [{ name: what, value: (part) => part.name }, { name: "energy", value: (part) => part.energy_j, text: joules }, share], parts, { sorted: 1 });
   }

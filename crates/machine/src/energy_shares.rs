@@ -1,0 +1,154 @@
+//! The parts of jobs, ranks, regions and kinds of calls in the energy of hosts.
+
+use std::collections::BTreeMap;
+
+use mpi_model::{ActionKind, Statistics, region_name};
+use netmodel::{HostId, Platform};
+use pdes_core::{Rank, SimDuration, SimTime};
+use replay::{Outcome, Placement, ProgramOutcome, Simulation};
+use trace_mmap::Trace;
+
+use crate::Energy;
+
+/// The energy of hosts, divided among the ranks that run there.
+///
+/// The power of an idle host belongs to its ranks in equal parts while they run, and is divided in the proportion of time over what they do
+/// meanwhile; what a host takes in addition while cores compute belongs to the computations of its ranks, in the proportion of their time. The
+/// rest, of hosts that wait or have no ranks, is nobody's: with it the parts add up to the energy of all hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EnergyShares {
+    /// Energy of each job \[J\].
+    pub jobs_j: Vec<f64>,
+    /// Energy of each rank, job by job \[J\].
+    pub ranks_j: Vec<Vec<f64>>,
+    /// Energy by kind of action \[J\]; kinds that take none are left out.
+    pub kinds_j: BTreeMap<ActionKind, f64>,
+    /// Energy by region of the programs \[J\], where times by region are [recorded](replay::RunSpec::region_times); `""` is what precedes all of
+    /// them.
+    pub regions_j: BTreeMap<String, f64>,
+    /// Energy of hosts while no rank runs there \[J\].
+    pub unassigned_j: f64,
+}
+
+/// The energy of a host, and the ranks that share it.
+#[derive(Clone, Copy, Debug, Default)]
+struct HostPart {
+    /// Energy without computations \[J\].
+    idle_j: f64,
+    /// Energy of computations \[J\].
+    busy_j: f64,
+    ranks: u32,
+    /// Time of computations, and time of runs, summed over its ranks \[s\].
+    compute_s: f64,
+    run_s: f64,
+}
+
+/// A job: its results, its trace, and the placement of its ranks.
+type Job<'a> = (&'a ProgramOutcome, &'a Trace, &'a Placement);
+
+impl EnergyShares {
+    /// Divides the energy of the hosts in a run. `O(hosts + ranks)`, and the number of regions of each rank.
+    pub fn new(simulation: &Simulation, outcome: &Outcome, energy: &Energy) -> Self {
+        let programs = outcome.programs.iter().zip(simulation.loaded_programs());
+        let job = |(program, (_, trace, placement)): (_, (_, _, _))| {
+            let program: &ProgramOutcome = program;
+            (program, trace, program.placement.as_ref().unwrap_or(placement))
+        };
+        let jobs: Vec<Job<'_>> = programs.map(job).collect();
+        let hosts = host_parts(simulation.platform(), &jobs, energy);
+        let mut shares = Self {
+            jobs_j: Vec::new(),
+            ranks_j: Vec::new(),
+            kinds_j: BTreeMap::new(),
+            regions_j: BTreeMap::new(),
+            unassigned_j: 0.0,
+        };
+        for job in jobs {
+            let of_rank = |rank| shares.add_rank(job, rank, &hosts, energy.time);
+            let ranks_j: Vec<f64> = (0..job.1.ranks()).map(Rank::new).map(of_rank).collect();
+            shares.jobs_j.push(ranks_j.iter().sum());
+            shares.ranks_j.push(ranks_j);
+        }
+        shares.unassigned_j = energy.hosts_j.iter().sum::<f64>() - shares.jobs_j.iter().sum::<f64>();
+        shares
+    }
+
+    /// Adds what a rank does, and returns its energy \[J\].
+    fn add_rank(
+        &mut self,
+        (program, trace, placement): Job<'_>,
+        rank: Rank,
+        hosts: &[HostPart],
+        time: SimDuration,
+    ) -> f64 {
+        let statistics = &program.statistics[rank.index()];
+        let host = hosts[placement.host(rank).index()];
+        let run_s = run_time_s(program, rank);
+        let idle_j = match time.as_secs_f64() {
+            0.0 => 0.0,
+            time_s => host.idle_j * run_s / (time_s * f64::from(host.ranks)),
+        };
+        let compute_s = compute_time_s(statistics);
+        let busy_j = host.busy_j
+            * if host.compute_s > 0.0 { compute_s / host.compute_s } else { part(run_s, host.run_s) };
+        let all_s: f64 = statistics.kinds().map(|kind| statistics.time(kind).as_secs_f64()).sum();
+        for kind in statistics.kinds() {
+            let kind_s = statistics.time(kind).as_secs_f64();
+            let busy_j = if kind == ActionKind::Compute { busy_j * part(kind_s, compute_s) } else { 0.0 };
+            let kind_j = idle_j * part(kind_s, all_s) + busy_j;
+            if kind_j > 0.0 {
+                *self.kinds_j.entry(kind).or_default() += kind_j;
+            }
+        }
+        for region in statistics.breakdown().into_iter().flat_map(mpi_model::Breakdown::regions) {
+            let (mut region_s, mut computing_s) = (0.0, 0.0);
+            for (kind, share) in region.shares() {
+                let kind_s = share.time.as_secs_f64();
+                region_s += kind_s;
+                computing_s += if kind == ActionKind::Compute { kind_s } else { 0.0 };
+            }
+            let region_j = idle_j * part(region_s, all_s) + busy_j * part(computing_s, compute_s);
+            if region_j > 0.0 {
+                let location = region.site().map(|site| trace.rank(rank).location(site));
+                let name = location.map_or(String::new(), |name| region_name(name).to_owned());
+                *self.regions_j.entry(name).or_default() += region_j;
+            }
+        }
+        idle_j + busy_j
+    }
+}
+
+/// Returns the energy of each host with and without computations, and what its ranks do there.
+fn host_parts(platform: &Platform, jobs: &[Job<'_>], energy: &Energy) -> Vec<HostPart> {
+    let end = SimTime::ZERO + energy.time;
+    let part = |(host, &all_j): (HostId, &f64)| {
+        let Some(power) = platform.power().hosts.get(&host) else { return HostPart::default() };
+        let off_s = platform.time_off(host, SimTime::ZERO..end).as_secs_f64();
+        let idle_j = power.idle * (energy.time.as_secs_f64() - off_s) + power.off * off_s;
+        HostPart { idle_j, busy_j: all_j - idle_j, ..HostPart::default() }
+    };
+    let mut hosts: Vec<HostPart> = (0..).map(HostId::new).zip(&energy.hosts_j).map(part).collect();
+    for (program, _, placement) in jobs {
+        for (rank, statistics) in (0..).map(Rank::new).zip(&program.statistics) {
+            let host = &mut hosts[placement.host(rank).index()];
+            host.ranks += 1;
+            host.compute_s += compute_time_s(statistics);
+            host.run_s += run_time_s(program, rank);
+        }
+    }
+    hosts
+}
+
+fn compute_time_s(statistics: &Statistics) -> f64 {
+    statistics.time(ActionKind::Compute).as_secs_f64()
+}
+
+/// Returns the time from the start of a job to the end of a rank \[s\].
+fn run_time_s(program: &ProgramOutcome, rank: Rank) -> f64 {
+    (program.ends[rank.index()] - program.start).as_secs_f64()
+}
+
+/// Returns a part of a whole as a fraction; 0 of nothing.
+fn part(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
