@@ -262,6 +262,23 @@ fn mistakes_are_named_with_rank_and_call() {
         ("if (rank == 1) abort();", "was ended by signal 6 (abort) before MPI_Finalize", 134),
         ("MPI_Send(&rank, 1, MPI_INT, 9, 0, MPI_COMM_WORLD);", "in MPI_Send", 1),
         (
+            "if (rank) MPI_Barrier(MPI_COMM_WORLD); else MPI_Bcast(&rank, 1, MPI_INT, 0, MPI_COMM_WORLD);",
+            "has MPI_Bcast in the same collective operation, called from /",
+            1,
+        ),
+        ("MPI_Bcast(&size, 1, MPI_INT, rank, MPI_COMM_WORLD);", "calls MPI_Bcast with root ", 1),
+        (
+            "double all[4]; MPI_Reduce(&all[2], all, 1 + rank, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);",
+            "B for each member, and rank ",
+            1,
+        ),
+        (
+            "MPI_Request request[2]; if (rank) MPI_Recv(&size, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
+             else MPI_Send((int[]){1, 2, 3}, 3, MPI_INT, 1, 3, MPI_COMM_WORLD);",
+            "the message from rank 0 has 12 B, but the receive that matches it has room for 4 B",
+            1,
+        ),
+        (
             "MPI_Comm child; MPI_Comm_spawn(\"x\", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &child, NULL);",
             "MPI_Comm_spawn does not run online",
             1,
@@ -271,6 +288,43 @@ fn mistakes_are_named_with_rank_and_call() {
         let Some(program) = Program::with_body(body) else { return };
         program.run(2, &[]).code(code).stderr(contains(message));
     }
+}
+
+/// Requests, communicators and datatypes that a program leaves are warned of at its end, with the call that has made them, and messages that
+/// are received with another type.
+#[test]
+fn what_a_program_leaves_and_mixes_is_named() {
+    let body = "MPI_Request request;\nMPI_Comm copy;\nMPI_Datatype type, freed;\nint value;\n\
+        if (rank == 0) MPI_Isend(&size, 1, MPI_INT, 1, 4, MPI_COMM_WORLD, &request);\n\
+        if (rank == 1) MPI_Recv(&value, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);\nMPI_Type_contiguous(3, MPI_INT, &type);\nMPI_Type_commit(&type);\n\
+        if (rank == 0) { float one = 1; MPI_Send(&one, 1, MPI_FLOAT, 2, 5, MPI_COMM_WORLD); }\n\
+        if (rank == 2) MPI_Recv(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
+        MPI_Type_contiguous(2, MPI_INT, &freed);\nMPI_Type_commit(&freed);\nMPI_Type_free(&freed);";
+    let Some(program) = Program::with_body(body) else { return };
+    let warned = program.run(3, &[]).success();
+    for message in [
+        "rank 0: 1 request(s) were never completed, the first one of MPI_Isend, called from /",
+        "rank 0 and 2 other(s): 1 communicator(s) were never freed, the first one of MPI_Comm_dup",
+        "rank 2: MPI_Recv takes elements from rank 0 that are floating-point numbers of 4 B for integers or others of 4 B",
+        "rank 0 and 2 other(s): 1 datatype(s) were committed and never freed",
+    ] {
+        let output = String::from_utf8_lossy(&warned.get_output().stderr).into_owned();
+        assert!(output.contains(message), "{message}: {output}");
+    }
+}
+
+#[test]
+fn static_programs_are_refused() {
+    let folder = Folder::new();
+    let (source, program) =
+        (folder.write("program.c", "int main(void) { return 0; }\n"), folder.path("program"));
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let compiled = Command::new(compiler).arg("-static").arg(source).arg("-o").arg(&program).output();
+    assert!(compiled.unwrap().status.success());
+    let mut run = command();
+    run.args(["online", "-n", "2"]).arg(program);
+    run.assert().code(1).stderr(contains("is linked statically"));
 }
 
 #[test]

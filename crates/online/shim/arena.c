@@ -15,7 +15,7 @@ struct pool {
 static struct pool pools[CLASSES];
 static uint64_t used;
 
-static struct block *block_at(uint64_t block) { return (struct block *)((char *)shared + block) - 1; }
+struct block *block_at(uint64_t block) { return (struct block *)((char *)shared + block) - 1; }
 
 void *payload(uint64_t block) { return (char *)shared + block; }
 uint64_t payload_bytes(uint64_t block) { return block_at(block)->bytes; }
@@ -59,6 +59,7 @@ uint64_t new_block(uint64_t bytes)
   if (!block)
     block = take_new(pool, size_class);
   block_at(block)->bytes = bytes;
+  block_at(block)->elements = 0;
   atomic_store_explicit(&block_at(block)->is_free, 0, memory_order_relaxed);
   return block;
 }

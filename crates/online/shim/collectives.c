@@ -117,8 +117,10 @@ static int take_part(struct collective *o, struct table *table, int from, char *
   struct parts *parts = parts_of(table, sender(o->c, from));
   uint64_t part = parts ? own_part(parts, o) : 0;
   int error = need(o, parts, part, packed_size(count, type));
-  if (parts)
+  if (parts) {
+    check_elements((uint64_t)((char *)parts - (char *)shared), type, from);
     unpack(part_begin(parts, part), part_bytes(parts, part), to, count, type);
+  }
   return error;
 }
 
@@ -297,6 +299,7 @@ static void contribute(struct collective *o, const void *from, int count, MPI_Da
 {
   uint64_t bytes = packed_size(count, type);
   o->operation.block = new_parts(1, &bytes);
+  set_elements_of(o->operation.block, type);
   pack(from, count, type, part_begin(payload(o->operation.block), 0));
 }
 
@@ -325,6 +328,7 @@ static void contribute_parts(struct collective *o, const struct buffers *b, int 
   for (int to = 0; to < n; to++)
     bytes[to] = bytes_for(b, to);
   o->operation.block = new_parts(n, bytes);
+  set_elements_of(o->operation.block, b->types ? MPI_DATATYPE_NULL : b->type);
   struct parts *parts = payload(o->operation.block);
   for (int to = 0; to < n; to++) {
     if (bytes[to] == 0)

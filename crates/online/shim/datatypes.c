@@ -1,6 +1,7 @@
 /* The data of messages: packed and unpacked by the real library, which owns the datatypes. */
 #include "online.h"
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_predefined(MPI_Datatype type)
@@ -23,6 +24,101 @@ void drop_type(MPI_Datatype type)
   if (type != MPI_DATATYPE_NULL && !is_predefined(type))
     REAL(Type_free)(&type);
 }
+
+/* ---- types that the program has committed and not freed ---- */
+
+struct committed {
+  MPI_Datatype type;
+  struct call by;
+};
+
+static struct committed *committed;
+static uint32_t committed_length, committed_capacity;
+
+INTERPOSE(Type_commit)
+int MPI_Type_commit(MPI_Datatype *type)
+{
+  LOCAL(Type_commit, type)
+  int error = REAL(Type_commit)(type);
+  if (error != MPI_SUCCESS || is_predefined(*type))
+    return error;
+  for (uint32_t i = 0; i < committed_length; i++)
+    if (committed[i].type == *type)
+      return error;
+  if (committed_length == committed_capacity) {
+    committed_capacity = committed_capacity ? 2 * committed_capacity : 16;
+    committed = realloc(committed, committed_capacity * sizeof *committed);
+  }
+  committed[committed_length++] = (struct committed){*type, {"MPI_Type_commit", __builtin_return_address(0)}};
+  return error;
+}
+
+INTERPOSE(Type_free)
+int MPI_Type_free(MPI_Datatype *type)
+{
+  LOCAL(Type_free, type)
+  for (uint32_t i = committed_length; i-- > 0;)
+    if (committed[i].type == *type) {
+      memmove(committed + i, committed + i + 1, (--committed_length - i) * sizeof *committed);
+      break;
+    }
+  return REAL(Type_free)(type);
+}
+
+void warn_of_types(void)
+{
+  if (committed_length > 0)
+    warn_of("datatype(s) were committed and never freed", committed_length, committed[0].by);
+}
+
+/* ---- kinds of elements ---- */
+
+/* Returns twice the size of the elements of which a type consists, plus one for floating-point numbers; 0 if they differ or are bytes. */
+static uint64_t elements_of(MPI_Datatype type)
+{
+  int integers, addresses, types, combiner;
+  REAL(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
+  if (combiner == MPI_COMBINER_NAMED) {
+    MPI_Count size = 0;
+    bool is_float = type == MPI_FLOAT || type == MPI_DOUBLE || type == MPI_LONG_DOUBLE || type == MPI_REAL || type == MPI_DOUBLE_PRECISION;
+    if (type == MPI_BYTE || type == MPI_PACKED)
+      return 0;
+    REAL(Type_size_x)(type, &size);
+    return 2 * (uint64_t)size + is_float;
+  }
+  if (types == 0)
+    return 0;
+  int *numbers = malloc((integers + 1) * sizeof *numbers);
+  MPI_Aint *places = malloc((addresses + 1) * sizeof *places);
+  MPI_Datatype *parts = malloc(types * sizeof *parts);
+  REAL(Type_get_contents)(type, integers, addresses, types, numbers, places, parts);
+  uint64_t kind = elements_of(parts[0]);
+  for (int i = 0; i < types; i++) {
+    kind = elements_of(parts[i]) == kind ? kind : 0;
+    drop_type(parts[i]);
+  }
+  free(numbers);
+  free(places);
+  free(parts);
+  return kind;
+}
+
+void set_elements_of(uint64_t block, MPI_Datatype type) { block_at(block)->elements = type == MPI_DATATYPE_NULL ? 0 : elements_of(type); }
+
+static const char *name_of(uint64_t elements) { return elements % 2 ? "floating-point numbers" : "integers or others"; }
+
+void check_elements(uint64_t block, MPI_Datatype type, int from)
+{
+  static bool has_warned;
+  uint64_t sent = block_at(block)->elements, received = sent && !has_warned ? elements_of(type) : 0;
+  if (!received || sent == received)
+    return;
+  has_warned = true;
+  warn(current_call(), "%s takes elements from rank %d that are %s of %llu B for %s of %llu B", current_call().name, from, name_of(sent),
+       (unsigned long long)sent / 2, name_of(received), (unsigned long long)received / 2);
+}
+
+/* ---- packing ---- */
 
 /* Predefined types without gaps are copied. */
 static bool is_contiguous(MPI_Datatype type, MPI_Count size)

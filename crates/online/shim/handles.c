@@ -63,7 +63,7 @@ struct communicator *communicator_of(MPI_Comm handle) { return handle == MPI_COM
 struct communicator *new_communicator(MPI_Comm handle, uint32_t id, int size, const int *world)
 {
   struct communicator *c = calloc(1, sizeof *c);
-  *c = (struct communicator){.handle = handle, .id = id, .index = next_index++, .size = size, .world = copied(size, world), .references = 1};
+  *c = (struct communicator){.handle = handle, .id = id, .index = next_index++, .size = size, .world = copied(size, world), .references = 1, .made_by = current_call()};
   c->rank = place(size, world, world_rank);
   if (handle != MPI_COMM_NULL)
     put(&communicators, handle, c);
@@ -73,6 +73,21 @@ struct communicator *new_communicator(MPI_Comm handle, uint32_t id, int size, co
     post((struct operation){.kind = OP_JOIN, .communicator = c->index, .tag = (int32_t)id, .peer = c->rank, .count = size, .block = members});
   }
   return c;
+}
+
+void warn_of_communicators(void)
+{
+  uint32_t number = 0;
+  struct communicator *first = NULL;
+  for (size_t i = 0; i < communicators.capacity; i++) {
+    struct communicator *c = communicators.entries[i].value;
+    if (!c || !c->made_by.name)
+      continue;
+    number++;
+    first = !first || c->index < first->index ? c : first;
+  }
+  if (first)
+    warn_of("communicator(s) were never freed", number, first->made_by);
 }
 
 void hold_communicator(struct communicator *c) { c->references++; }

@@ -60,7 +60,9 @@ enum operation_kind {
   OP_OMIT,
   OP_LOCK,
   OP_UNLOCK,
-  OP_YIELD
+  OP_YIELD,
+  /* a text of `count` bytes for the user, in the block */
+  OP_WARN
 };
 
 /* In the order of `CollectiveKind`. */
@@ -153,7 +155,9 @@ struct block {
   _Atomic uint32_t is_free;
   uint32_t size_class;
   uint64_t bytes;
-  uint64_t reserved[6];
+  /* kind of the elements of a message or of a contribution, as `elements_of` has it */
+  uint64_t elements;
+  uint64_t reserved[5];
 };
 
 /* Contributions of the members of a collective operation; the last one that has read them frees them all. */

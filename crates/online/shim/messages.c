@@ -27,6 +27,7 @@ static uint64_t packed_block(const void *buffer, uint64_t count, MPI_Datatype ty
 {
   uint64_t block = new_block(packed_size(count, type));
   pack(buffer, count, type, payload(block));
+  set_elements_of(block, type);
   return block;
 }
 

@@ -20,15 +20,21 @@
 #pragma weak ompi_mpi_comm_self
 #pragma weak ompi_mpi_comm_world
 #pragma weak ompi_mpi_datatype_null
+#pragma weak ompi_mpi_dblprec
+#pragma weak ompi_mpi_double
 #pragma weak ompi_mpi_errors_are_fatal
 #pragma weak ompi_mpi_errors_return
+#pragma weak ompi_mpi_float
 #pragma weak ompi_mpi_group_empty
 #pragma weak ompi_mpi_group_null
 #pragma weak ompi_mpi_info_null
 #pragma weak ompi_mpi_int
+#pragma weak ompi_mpi_long_double
 #pragma weak ompi_mpi_op_no_op
 #pragma weak ompi_mpi_op_null
 #pragma weak ompi_mpi_op_replace
+#pragma weak ompi_mpi_packed
+#pragma weak ompi_mpi_real
 #pragma weak ompi_request_null
 
 /* ---- the real library: a singleton in each rank, which owns datatypes, operations, attributes and files (library.c) ---- */
@@ -77,6 +83,18 @@ void enter(const char *call, void *site);
 int leave(MPI_Comm communicator, int error);
 /* Calls the error handler of a communicator; returns the error. */
 int raise_error(MPI_Comm communicator, int error);
+/* A call of the program: its name, and its return address. */
+struct call {
+  const char *name;
+  void *site;
+};
+
+/* Returns the call in progress. */
+struct call current_call(void);
+/* Warns at the end of the run, of a call. */
+void warn(struct call call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Warns of things that the program has left; the first one is of a call. */
+void warn_of(const char *what, uint32_t number, struct call first);
 /* Ends the program with a message that names the rank and the call. */
 void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void start_ranks(void);
@@ -98,6 +116,7 @@ void futex_wake(_Atomic uint32_t *word);
 uint64_t new_block(uint64_t bytes);
 void *payload(uint64_t block);
 uint64_t payload_bytes(uint64_t block);
+struct block *block_at(uint64_t block);
 void free_block(uint64_t block);
 
 /* ---- data (datatypes.c) ---- */
@@ -112,6 +131,11 @@ bool is_usable(MPI_Datatype type);
 /* Keeps a type that the program may free while it is needed, until it is dropped: a copy, unless it is predefined. */
 MPI_Datatype keep_type(MPI_Datatype type);
 void drop_type(MPI_Datatype type);
+void warn_of_types(void);
+/* Notes the type of the elements in a block. */
+void set_elements_of(uint64_t block, MPI_Datatype type);
+/* Warns, the first time, if the elements in a block are of another kind than the type with which they are received. */
+void check_elements(uint64_t block, MPI_Datatype type, int from);
 
 /* ---- handles (handles.c) ---- */
 
@@ -134,6 +158,7 @@ struct communicator {
   struct topology *topology;
   /* requests that need it, and the handle */
   int references;
+  struct call made_by;
 };
 
 struct group {
@@ -152,6 +177,7 @@ struct group *group_of(MPI_Group handle);
 /* Returns a new handle of a group of ranks of the world. */
 MPI_Group new_group(int size, const int *world);
 void init_handles(void);
+void warn_of_communicators(void);
 static inline int peers(const struct communicator *c) { return c->remote ? c->remote_size : c->size; }
 static inline int peer_world(const struct communicator *c, int rank) { return (c->remote ? c->remote : c->world)[rank]; }
 int peer_rank(const struct communicator *c, int world);
@@ -174,12 +200,14 @@ struct request {
   int peer, tag;
   enum mode mode;
   struct collective *collective;
+  struct call made_by;
 };
 
 uint32_t new_request(enum request_kind kind, struct communicator *communicator, MPI_Request *handle);
 struct request *request_at(uint32_t index);
 /* Returns the number of a request of ours, NONE for others. */
 uint32_t request_index(MPI_Request handle);
+void warn_of_requests(void);
 void set_status(MPI_Status *status, int source, int tag, int error, uint64_t bytes, bool is_cancelled);
 /* The status of no message. */
 void empty_status(MPI_Status *status);

@@ -100,12 +100,17 @@ double take_computation(void)
 /* Readings of the clock in a row without computation. */
 static int idle_readings;
 
+static struct call in_progress;
+
+struct call current_call(void) { return in_progress; }
+
 void enter(const char *call, void *site)
 {
   depth++;
   if (nested)
     return;
   idle_readings = 0;
+  in_progress = (struct call){call, site};
   strncpy(own->call, call, sizeof own->call - 1);
   own->site = (uint64_t)site;
   if (shared->computation == COMPUTATION_FIXED)
@@ -162,6 +167,28 @@ void fail(const char *format, ...)
   va_end(arguments);
   fputs(text, stderr);
   end_program(1);
+}
+
+void warn(struct call call, const char *format, ...)
+{
+  enum { LONGEST = 1000 };
+  Dl_info info = {0};
+  uint64_t block = new_block(LONGEST);
+  char *text = payload(block);
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(text, LONGEST / 2, format, arguments);
+  va_end(arguments);
+  length = length < LONGEST / 2 ? length : LONGEST / 2 - 1;
+  if (dladdr(call.site, &info) && info.dli_fname)
+    length += snprintf(text + length, LONGEST - length, ", called from %s+%#tx", info.dli_fname, (char *)call.site - (char *)info.dli_fbase);
+  post((struct operation){.kind = OP_WARN, .block = block, .count = length < LONGEST ? length : LONGEST - 1});
+}
+
+void warn_of(const char *what, uint32_t number, struct call first)
+{
+  if (number > 0)
+    warn(first, "%u %s, the first one of %s", number, what, first.name);
 }
 
 int raise_error(MPI_Comm communicator, int error)
@@ -403,6 +430,9 @@ int MPI_Finalize(void)
   while (self_keys_length > 0)
     REAL(Comm_delete_attr)(MPI_COMM_SELF, self_keys[--self_keys_length]);
   depth++;
+  warn_of_requests();
+  warn_of_communicators();
+  warn_of_types();
   answer((struct operation){.kind = OP_FINALIZE});
   own->is_finalized = 1;
   is_finalized = true;

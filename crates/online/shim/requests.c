@@ -46,7 +46,8 @@ uint32_t new_request(enum request_kind kind, struct communicator *communicator, 
   hold_communicator(communicator);
   uint32_t index = vacant_length ? vacant[--vacant_length] : grow();
   MPI_Request own_handle = requests[index].handle;
-  requests[index] = (struct request){.kind = kind, .is_active = true, .handle = own_handle, .communicator = communicator, .type = MPI_DATATYPE_NULL};
+  requests[index] = (struct request){.kind = kind, .is_active = true, .handle = own_handle, .communicator = communicator, .type = MPI_DATATYPE_NULL,
+                                     .made_by = current_call()};
   own->completion[index] = (struct completion){0};
   *handle = own_handle;
   return index;
@@ -72,6 +73,21 @@ static void release_request(uint32_t index)
   vacant[vacant_length++] = index;
 }
 
+void warn_of_requests(void)
+{
+  uint32_t pending = 0, persistent = 0;
+  struct call of_pending = {0}, of_persistent = {0};
+  for (uint32_t i = length; i-- > 0;) {
+    const struct request *request = &requests[i];
+    if (request->kind == REQUEST_NONE || request->is_freed)
+      continue;
+    *(request->is_active ? &of_pending : &of_persistent) = request->made_by;
+    *(request->is_active ? &pending : &persistent) += 1;
+  }
+  warn_of("request(s) were never completed", pending, of_pending);
+  warn_of("persistent request(s) were never freed", persistent, of_persistent);
+}
+
 void set_status(MPI_Status *status, int source, int tag, int error, uint64_t bytes, bool is_cancelled)
 {
   if (status == MPI_STATUS_IGNORE)
@@ -90,6 +106,7 @@ int take_message(struct communicator *c, const struct completion *from, void *bu
 {
   uint64_t room = packed_size(count, type), bytes = from->bytes < room ? from->bytes : room;
   if (from->block) {
+    check_elements(from->block, type, from->source);
     unpack(payload(from->block), bytes, buffer, count, type);
     free_block(from->block);
   }

@@ -9,6 +9,7 @@ use pdes_core::Rank;
 use rustc_hash::FxHashMap;
 use trace_mmap::{CommId, Group};
 
+use crate::agreement::Agreement;
 use crate::layout::BLOCK_HEAD;
 use crate::memory::Memory;
 
@@ -31,11 +32,19 @@ pub(crate) struct Exchange {
 /// Collective operations to which not all members have contributed, and the memory of their tables.
 #[derive(Debug, Default)]
 struct Operations {
-    /// Table, and number of members that have contributed, by communicator and number there.
-    tables: FxHashMap<(CommId, u64), (u64, u32)>,
+    /// By communicator and number there.
+    tables: FxHashMap<(CommId, u64), Incomplete>,
     used: u64,
     /// Tables of each size, of which those that their readers have freed are used again.
     pools: FxHashMap<u32, Vec<u64>>,
+}
+
+/// A collective operation to which some members have contributed.
+#[derive(Debug)]
+struct Incomplete {
+    table: u64,
+    members: u32,
+    first: Agreement,
 }
 
 impl Operations {
@@ -93,26 +102,38 @@ impl Exchange {
         lock(&self.messages[to.index()]).remove(&key).unwrap_or_default()
     }
 
-    /// Contributes the block of a member to an operation of `size` members; returns the table of all, `None` if there is no memory.
+    /// Contributes the block of a member to an operation of `size` members; returns the table of all.
+    ///
+    /// # Errors
+    /// The member does not agree with the first one, or there is no memory.
     pub(crate) fn contribute(
         &self,
         memory: &Memory,
         key: (CommId, u64),
         (member, size): (u32, u32),
-        block: u64,
-    ) -> Option<u64> {
+        (part, block): (Agreement, u64),
+    ) -> Result<u64, String> {
         let mut operations = lock(&self.operations);
-        let (table, given) = match operations.tables.get(&key) {
-            Some(&found) => found,
-            None => (operations.new_table(memory, size)?, 0),
+        let mut operation = match operations.tables.remove(&key) {
+            Some(found) => {
+                found.first.check(&part, memory)?;
+                found
+            }
+            None => {
+                let table = operations.new_table(memory, size);
+                let table = table
+                    .ok_or("the tables of its collective operations need more memory than an arena has")?;
+                Incomplete { table, members: 0, first: part }
+            }
         };
-        match given + 1 == size {
-            true => drop(operations.tables.remove(&key)),
-            false => drop(operations.tables.insert(key, (table, given + 1))),
+        operation.members += 1;
+        let table = operation.table;
+        if operation.members < size {
+            operations.tables.insert(key, operation);
         }
         drop(operations);
         memory.store(table + 8 + 8 * u64::from(member), block);
-        Some(table)
+        Ok(table)
     }
 
     /// Returns the group of a communicator, which all members share; `None` if the identifier is that of another group.

@@ -48,7 +48,7 @@ numbered! {
     /// Kind of an operation.
     pub(crate) enum OperationKind {
         Init, Send, Isend, Recv, Irecv, SendRecv, SendInit, RecvInit, Start, Free, Waitall, Waitany, Waitsome, Testall, Testany, Testsome,
-        GetStatus, Probe, Iprobe, Cancel, Collective, Join, Clock, Sleep, Region, Sync, Finalize, Abort, Omit, Lock, Unlock, Yield,
+        GetStatus, Probe, Iprobe, Cancel, Collective, Join, Clock, Sleep, Region, Sync, Finalize, Abort, Omit, Lock, Unlock, Yield, Warn,
     }
 }
 

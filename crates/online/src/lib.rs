@@ -8,6 +8,8 @@
 //! A rank and the logical process that stands for it take turns: while a rank computes, its logical process waits, so that what a rank does
 //! depends on what it is told alone. With computations that are not measured, results are the same bits for any number of threads.
 
+mod agreement;
+mod binary;
 mod collective;
 mod describe;
 mod exchange;
@@ -20,6 +22,7 @@ mod run;
 mod shim;
 mod source;
 
+pub use binary::BinaryError;
 pub use program::{Clocks, Computation, Program, Settings, StartError};
 pub use record::Recording;
 pub use shim::{ShimError, shim};

@@ -129,6 +129,18 @@ impl Memory {
         self.read(self.slot_offset(rank, OPERATION + index * size_of::<Operation>() as u64))
     }
 
+    /// Returns the call in progress of a rank, and the place in the program from which it is made.
+    pub(crate) fn call(&self, rank: u32) -> (String, u64) {
+        let slot = self.slot(rank);
+        let name = slot.call.split(|byte| *byte == 0).next().unwrap_or_default();
+        (String::from_utf8_lossy(name).into_owned(), slot.site.load(Ordering::Relaxed))
+    }
+
+    /// Returns the process of a rank.
+    pub(crate) fn process(&self, rank: u32) -> i32 {
+        self.slot(rank).process.load(Ordering::Relaxed)
+    }
+
     /// Returns the first `count` listed requests of a rank.
     pub(crate) fn list(&self, rank: u32, count: u64) -> Vec<u32> {
         let count = count.min(REQUESTS as u64);

@@ -16,6 +16,7 @@ use replay::RunningProgram;
 use rustix::process::{Pid, Signal, kill_process};
 use trace_mmap::{Action, RankTrace, WorkMetric};
 
+use crate::binary::{self, BinaryError};
 use crate::exchange::Exchange;
 use crate::memory::{HeaderSettings, Memory};
 use crate::record::Recording;
@@ -63,6 +64,9 @@ pub struct Settings {
 /// The reason why a program does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// The program cannot run online.
+    #[error(transparent)]
+    Binary(#[from] BinaryError),
     /// There is no library to preload.
     #[error(transparent)]
     Shim(#[from] ShimError),
@@ -99,8 +103,9 @@ impl Program {
     /// Starts a command with `ranks` ranks. The thread that calls it must outlive the program.
     ///
     /// # Errors
-    /// The command cannot be started, or there is no library to preload.
+    /// The command cannot be started or run online, or there is no library to preload.
     pub fn start(command: &[OsString], ranks: u32, settings: Settings) -> Result<Self, StartError> {
+        command.first().map_or(Ok(()), |program| binary::check(program))?;
         let library = shim()?;
         let (computation, fixed_s) = match settings.computation {
             Computation::None => (0, 0.0),
@@ -133,6 +138,7 @@ impl Program {
             locks: Mutex::default(),
             has_windows: AtomicBool::new(false),
             has_files: AtomicBool::new(false),
+            warnings: Mutex::default(),
             has_ended: AtomicBool::new(false),
             abort_code: Mutex::default(),
             is_taken: AtomicBool::new(false),
@@ -182,6 +188,11 @@ impl Program {
             (&self.run.has_files, "accesses to files took no time: a real run takes longer"),
         ];
         omissions.into_iter().filter(|(is_so, _)| is_so.load(Ordering::Relaxed)).map(|(_, omission)| omission)
+    }
+
+    /// Returns what the program has left at its end: requests, communicators and datatypes that it has not completed or freed.
+    pub fn warnings(&self) -> Vec<String> {
+        self.run.warnings()
     }
 
     /// Returns whether a rank has ended the program by `MPI_Abort`, or by a mistake that it has reported.

@@ -1,11 +1,13 @@
 //! A run of a program: its memory, and the processes that are its ranks.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use pdes_core::Rank;
 use trace_mmap::WorkMetric;
 
 use crate::exchange::Exchange;
@@ -23,6 +25,8 @@ pub(crate) struct Run {
     pub(crate) has_windows: AtomicBool,
     /// Flag: there has been a file.
     pub(crate) has_files: AtomicBool,
+    /// Warnings, each with the ranks that it is about.
+    pub(crate) warnings: Mutex<BTreeMap<String, BTreeSet<Rank>>>,
     /// The command has ended.
     pub(crate) has_ended: AtomicBool,
     /// Exit status that the program asked for by `MPI_Abort`.
@@ -68,12 +72,33 @@ impl Run {
         format!("rank {rank} ended the program with code {code}")
     }
 
+    /// Adds a warning about a rank.
+    pub(crate) fn warn(&self, rank: Rank, text: String) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        warnings.entry(text).or_default().insert(rank);
+    }
+
+    /// Returns the warnings, each of which names a rank, and how many others it is about.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let describe = |(text, ranks): (&String, &BTreeSet<Rank>)| {
+            let others = match ranks.len() {
+                0 | 1 => String::new(),
+                number => format!(" and {} other(s)", number - 1),
+            };
+            ranks.first().map(|first| format!("rank {first}{others}: {text}"))
+        };
+        warnings.iter().filter_map(describe).collect()
+    }
+
     fn describe_end(&self, rank: u32) -> String {
         let slot = self.memory.slot(rank);
         let is_attached = slot.is_attached.load(Ordering::Relaxed) == 1;
         if slot.has_ended.load(Ordering::Acquire) == 0 {
             return match self.memory.header().zygote.load(Ordering::Acquire) {
-                0 => "the command ended, and no process of it was an MPI program".to_owned(),
+                0 => "the command ended, and no process of it was an MPI program: none uses MPI, or the loader did not load the library of \
+                      pdes-replay before the MPI library, as it says then (it never does for programs with the rights of another user)"
+                    .to_owned(),
                 _ => "the program has ended".to_owned(),
             };
         }
@@ -107,16 +132,15 @@ impl Run {
     pub(crate) fn calls(&self) -> Vec<String> {
         let call = |rank| {
             let slot = self.memory.slot(rank);
-            let name = slot.call.split(|byte| *byte == 0).next().unwrap_or_default();
-            let mut text = format!("rank {rank} in {}", String::from_utf8_lossy(name));
+            let (name, site) = self.memory.call(rank);
+            let mut text = format!("rank {rank} in {name}");
             if name.is_empty() || slot.is_finalized.load(Ordering::Relaxed) == 1 {
                 return None;
             }
             let operations = slot.operations.load(Ordering::Relaxed);
             let last = self.memory.operation(rank, operations.saturating_sub(1));
             text += &crate::describe::operation(&last, &self.memory, rank);
-            let process = slot.process.load(Ordering::Relaxed);
-            if let Some(place) = crate::describe::place(process, slot.site.load(Ordering::Relaxed)) {
+            if let Some(place) = crate::describe::place(self.memory.process(rank), site) {
                 let _ = write!(text, ", called from {place}");
             }
             Some(text)

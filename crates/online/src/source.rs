@@ -12,6 +12,7 @@ use trace_mmap::{
     TableWriter, Tag, check_amount,
 };
 
+use crate::agreement::Agreement;
 use crate::collective::collective;
 use crate::layout::{
     ANY, CollectiveKind, Completion, NONE, OMITS_SHARED_POINTERS, OMITS_WINDOWS, Operation, OperationKind,
@@ -324,6 +325,12 @@ impl<'t> RankSource<'t> {
                 self.call(Call::Cancel { slot, cancelled: true, from: Source::ProcNull })
             }
             OperationKind::Omit => return self.omit(operation.flags),
+            OperationKind::Warn => {
+                let text: Vec<u8> = self.run.memory.numbers(operation.block, count);
+                self.run.memory.free(operation.block);
+                self.run.warn(self.me, String::from_utf8_lossy(&text).into_owned());
+                return Ok(());
+            }
             OperationKind::Yield => {
                 self.awaited = Awaited::Time;
                 return Ok(());
@@ -465,9 +472,8 @@ impl<'t> RankSource<'t> {
         let number = self.contributions.entry(on).or_default();
         *number += 1;
         let (run, key) = (&self.run, (id, *number - 1));
-        let table = run.exchange.contribute(&run.memory, key, (member, size), operation.block);
-        let table =
-            table.ok_or("the tables of its collective operations need more memory than an arena has")?;
+        let part = Agreement::of(&operation, (self.me, member), &run.memory);
+        let table = run.exchange.contribute(&run.memory, key, (member, size), (part, operation.block))?;
         let Operation { request, count, recv_count, .. } = operation;
         let kind = CollectiveKind::from_number(operation.flags);
         let is_neighbor = kind == Some(CollectiveKind::Neighbor);

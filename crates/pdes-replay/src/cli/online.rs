@@ -65,6 +65,7 @@ pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
     let code = match simulate(&spec).and_then(|()| recording.map_or(Ok(()), write)) {
         Ok(()) => {
             program.omissions().for_each(|omission| tracing::warn!("{omission}"));
+            program.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
             program.wait()
         }
         Err(error) => {

@@ -1,0 +1,84 @@
+//! What can be told of a program before it starts.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use elf::ElfBytes;
+use elf::abi::{DT_NEEDED, PT_INTERP};
+use elf::endian::AnyEndian;
+
+/// Beginnings of the names of MPI libraries whose programs do not run online, each with the library.
+const OTHER_LIBRARIES: [(&str, &str); 4] = [
+    ("libmpich.so", "MPICH"),
+    ("libmpi.so.12", "Intel MPI, MVAPICH or Open MPI 1"),
+    ("libmpi.so.20", "Open MPI 2 or 3"),
+    ("libmpi.so.80", "Open MPI of a newer version"),
+];
+
+/// The reason why a program cannot run online.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BinaryError {
+    /// The loader has no part in the program.
+    #[error(
+        "{} is linked statically, so that no library can be loaded before the MPI library: link it dynamically with Open MPI 4",
+        path.display()
+    )]
+    Static {
+        /// The program.
+        path: PathBuf,
+    },
+    /// The program uses another MPI library.
+    #[error(
+        "{} is linked with {library} ({file}), and programs run online that are linked with Open MPI 4: compile it by its mpicc",
+        path.display()
+    )]
+    OtherLibrary {
+        /// The program.
+        path: PathBuf,
+        /// The MPI library.
+        library: &'static str,
+        /// File of the library.
+        file: String,
+    },
+}
+
+/// Checks the file of a program. A script, and a program that loads the MPI library later, pass.
+///
+/// # Errors
+/// Its ranks would not be ranks of the run.
+pub(crate) fn check(program: &OsStr) -> Result<(), BinaryError> {
+    let Some(path) = find(program) else { return Ok(()) };
+    let Ok(bytes) = std::fs::read(&path) else { return Ok(()) };
+    let Ok(file) = ElfBytes::<AnyEndian>::minimal_parse(&bytes) else { return Ok(()) };
+    if !file.segments().is_some_and(|segments| segments.iter().any(|segment| segment.p_type == PT_INTERP)) {
+        return Err(BinaryError::Static { path });
+    }
+    let other = needed(&file).into_iter().find_map(|file| {
+        let known = OTHER_LIBRARIES.iter().find(|(name, _)| file.starts_with(name));
+        known.map(|(_, library)| (*library, file.to_owned()))
+    });
+    match other {
+        Some((library, file)) => Err(BinaryError::OtherLibrary { path, library, file }),
+        None => Ok(()),
+    }
+}
+
+/// Returns the file of a command.
+fn find(program: &OsStr) -> Option<PathBuf> {
+    let named = Path::new(program);
+    if named.components().count() > 1 {
+        return Some(named.to_path_buf());
+    }
+    let paths = std::env::var_os("PATH")?;
+    std::env::split_paths(&paths).map(|directory| directory.join(named)).find(|path| path.is_file())
+}
+
+/// Returns the names of the libraries that a program needs itself.
+fn needed<'data>(file: &ElfBytes<'data, AnyEndian>) -> Vec<&'data str> {
+    let (Ok(Some(entries)), Ok(common)) = (file.dynamic(), file.find_common_data()) else {
+        return Vec::new();
+    };
+    let Some(names) = common.dynsyms_strs else { return Vec::new() };
+    let needed = entries.iter().filter(|entry| entry.d_tag == DT_NEEDED);
+    needed.filter_map(|entry| names.get(entry.d_val() as usize).ok()).collect()
+}
