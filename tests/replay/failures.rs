@@ -118,7 +118,7 @@ fn a_job_ends_or_goes_on_when_its_host_dies() {
     let of_job = |recovery: &str| {
         let job = format!("[[job]]\nname = 'a'\ntrace = {:?}\n", folder.path("trace.txt"));
         let text = config(&folder, (STAR, "flow", COMPUTE), &format!("{failures}{recovery}\n{job}"));
-        report(&folder, &text.split_once('\n').unwrap().1, &[])
+        report(&folder, text.split_once('\n').unwrap().1, &[])
     };
     let ended = of_job("'end'");
     assert_eq!(ended["jobs"][0]["failed"], serde_json::json!({ "host": "node-1", "at_s": 50.0 }));

@@ -137,6 +137,6 @@ impl TransformerArguments {
             gradient_bytes: self.gradient_bytes,
             flops_per_byte: self.flops_per_byte,
         };
-        Ok(Transformer::new(model, parameters)?)
+        Transformer::new(model, parameters)
     }
 }
