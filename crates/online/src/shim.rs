@@ -1,5 +1,6 @@
 //! The library to preload: compiled by the local `mpicc` on first use, and kept for the next runs.
 
+use std::fs::File;
 use std::hash::{Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -72,17 +73,24 @@ pub fn shim() -> Result<PathBuf, ShimError> {
     if library.is_file() {
         return Ok(library);
     }
-    compile(&compiler, &directory, &library)?;
+    // Of runs that begin at once, one compiles, and the others wait for it; the lock ends with the process.
+    let path = directory.join("lock");
+    let locked = std::fs::create_dir_all(&directory).and_then(|()| File::create(&path));
+    let lock = locked.and_then(|file| file.lock().map(|()| file)).map_err(io_error(&path))?;
+    if !library.is_file() {
+        compile(&compiler, &directory, &library)?;
+    }
+    drop(lock);
     Ok(library)
 }
 
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> ShimError {
+    let path = path.to_path_buf();
+    move |source| ShimError::Io { path, source }
+}
+
 fn compile(compiler: &str, directory: &Path, library: &Path) -> Result<(), ShimError> {
-    let io_error = |path: &Path| {
-        let path = path.to_path_buf();
-        move |source| ShimError::Io { path, source }
-    };
-    // Runs that begin at once each have a directory of their own; the last one wins, with the same library.
-    let build = directory.join(format!("build-{}", std::process::id()));
+    let build = directory.join("build");
     std::fs::create_dir_all(&build).map_err(io_error(&build))?;
     for (name, text) in SOURCES {
         let path = build.join(name);
