@@ -278,10 +278,13 @@ fn networks_and_timelines_follow_time() {
         const bin = Math.max(...run.links.all.series.map((link) => link.findLastIndex((used) => used > 0))); \
         slider.value = bin; slider.dispatchEvent(new Event('input')); \
         const cells = document.querySelector('#machine [role=img]').instance.getOption().series[0].data; \
-        return { mean, bin, then: drawn(), told: document.querySelector('#network output').textContent, cells };";
+        document.querySelector('#links').classList.add('folded'); dispatchEvent(new Event('beforeprint')); \
+        const printed = document.querySelectorAll('.printed').length / charts.length; dispatchEvent(new Event('afterprint')); \
+        return { printed: [printed, document.querySelectorAll('.printed').length], mean, bin, then: drawn(), told: document.querySelector('#network output').textContent, cells };";
     let shown = browser.run(&page(&folder, "one.html", &[&one]), probe);
     assert_eq!(shown.complaints, Vec::<String>::new());
     let (shown, found) = (shown.result(), json(&one));
+    assert_eq!(shown["printed"], serde_json::json!([1, 0]), "each chart is one canvas while it is printed");
     let links = &found["links"];
     let check = |drawn: &str, of: &dyn Fn(usize) -> f64| {
         let cables = shown[drawn].as_array().unwrap();

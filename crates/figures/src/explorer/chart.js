@@ -39,7 +39,14 @@ function chart(parent, title, height, build, pressed) {
   return box;
 }
 dark.addEventListener("change", () => charts.forEach((box) => box.redraw()));
-addEventListener("beforeprint", () => charts.forEach((box) => box.draw()));
+// Browsers print only the last of several layers, as heat maps have: what is printed is one canvas.
+addEventListener("beforeprint", () => charts.forEach((box) => {
+  box.draw();
+  const canvas = box.instance.renderToCanvas({ pixelRatio: 2 });
+  canvas.className = "printed";
+  box.append(canvas);
+}));
+addEventListener("afterprint", () => document.querySelectorAll(".printed").forEach((canvas) => canvas.remove()));
 
 const axisStyle = (colours) => ({
   axisLine: { lineStyle: { color: colours.grid } }, axisTick: { show: false }, axisLabel: { color: colours.soft, hideOverlap: true },
