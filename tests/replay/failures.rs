@@ -206,6 +206,10 @@ fn wrong_failures_are_refused() {
         ("[[failure]]\nhost = 'n'\nat = 1\n", "the platform has no such host; its first is \"node-0\""),
         ("[failures]\nseed = 2\n", "there is no [[failure]]"),
         (
+            "[[failure]]\nhost = '*'\nat = 1\n[[job]]\nname = 'b'\ntrace = 't'\n[[job]]\nname = 'c'\ntrace = 't'\n",
+            "hosts that die: the run has several jobs",
+        ),
+        (
             "[[failure]]\nhost = '*'\nat = 1\n[failures]\nrecovery = 'spare'\n",
             "needs the names of spare hosts",
         ),
@@ -226,7 +230,10 @@ fn wrong_failures_are_refused() {
             "the speed of the host \"node-0\" is in another [[failure]] or a profile",
         ),
     ] {
-        let text = config(&folder, (STAR, "flow", COMPUTE), failures);
+        let mut text = config(&folder, (STAR, "flow", COMPUTE), failures);
+        if failures.contains("[[job]]") {
+            text = text.split_once('\n').unwrap().1.to_owned();
+        }
         let run = folder.write("run.toml", &text);
         command().arg("run").arg(run).assert().failure().stderr(contains(expected));
     }

@@ -369,7 +369,8 @@ impl Report {
     /// If the platform lacks a host, or the job hardly ever ends.
     pub fn add_failures(&mut self, simulation: &Simulation, outcome: &Outcome) -> Result<(), FailuresError> {
         let Some(failures) = &mut self.sections.failures else { return Ok(()) };
-        failures.job = FailedJob::of(simulation, outcome)?;
+        let counted = failures.add_job(FailedJob::of(simulation, outcome)?);
+        self.warnings.retain(|warning| warning != counted);
         if let (Some(jobs), Some(job)) = (&mut self.sections.jobs, &failures.job) {
             jobs.0[0].failed = job.end();
         }

@@ -206,7 +206,7 @@ impl FailureList {
     /// If a value is out of range, or does not fit the run.
     pub fn apply(self, spec: &mut RunSpec) -> Result<(), FailuresSectionError> {
         self.0.iter().try_for_each(FailureSection::check)?;
-        if !spec.other_programs.is_empty() && self.0.iter().any(FailureSection::kills) {
+        if !spec.other_programs.is_empty() && self.kills() {
             return Err(FailuresSectionError::SeveralJobs);
         }
         let failures = self.resources(&FailuresSection::of(spec));
@@ -218,6 +218,11 @@ impl FailureList {
     pub fn resources(self, section: &FailuresSection) -> ResourceFailures {
         let (seed, recovers) = (section.seed(), section.recovery != Recovery::End);
         ResourceFailures { seed, list: self.0, recovers }
+    }
+
+    /// Returns whether hosts die.
+    pub fn kills(&self) -> bool {
+        self.0.iter().any(FailureSection::kills)
     }
 
     /// Returns the failures of a run; none if it has no such section.

@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::section::{CsvTable, Section};
 
+/// Warning of a report without the run of a job whose hosts die.
+const UNCOUNTED: &str =
+    "failures: hosts that die are not counted here, the run has its whole work without them";
 /// Largest number of rows of the printed table.
 const MAX_PRINTED: usize = 10;
 
@@ -106,16 +109,21 @@ impl Section for Failures {
         if list.0.is_empty() {
             return None;
         }
+        let is_uncounted = list.kills();
         let failures = list.resources(&FailuresSection::of(spec));
         let resources =
             failures.before(platform, outcome.simulated_time()).expect("the platform was checked");
         let waits = resources.iter().any(|failure| failure.effect == "off") && !platform.has_detours();
-        let warning = "failures: the links of the platform form no graph in which messages could go around links that are off: they wait";
+        let no_graph = "failures: the links of the platform form no graph in which messages could go around links that are off: they wait";
         Some(Self {
             seed: failures.seed,
             resources,
             job: None,
-            left_out: waits.then(|| warning.to_owned()).into_iter().collect(),
+            left_out: [waits.then_some(no_graph), is_uncounted.then_some(UNCOUNTED)]
+                .into_iter()
+                .flatten()
+                .map(str::to_owned)
+                .collect(),
         })
     }
 
@@ -164,6 +172,13 @@ impl Section for Failures {
 }
 
 impl Failures {
+    /// Adds the run of the job, which counts the hosts that die; returns the warning that is no longer true.
+    pub(super) fn add_job(&mut self, job: Option<FailedJob>) -> &'static str {
+        self.job = job;
+        self.left_out.retain(|warning| warning != UNCOUNTED);
+        UNCOUNTED
+    }
+
     /// Returns the failures in one line.
     pub fn sentence(&self) -> String {
         let resources = match self.resources.len() {
@@ -171,7 +186,12 @@ impl Failures {
             number => format!("{number} of links and speeds, "),
         };
         let Some(FailedJob { run, goodput, .. }) = &self.job else {
-            return format!("failures: {resources}no host dies");
+            let hosts = if self.left_out.iter().any(|warning| warning == UNCOUNTED) {
+                "hosts are not counted"
+            } else {
+                "no host dies"
+            };
+            return format!("failures: {resources}{hosts}");
         };
         let JobRun { time_s, checkpoints, lost_s, failures, ended_by, .. } = run;
         let count = failures.len();

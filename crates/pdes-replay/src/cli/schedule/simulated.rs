@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
+use machine::failure::FailureList;
 use netmodel::HostId;
 use pdes_core::{Progress, SimTime};
 use pdes_replay::{
@@ -28,7 +29,12 @@ pub(super) fn machine(arguments: &ScheduleArguments) -> Result<RunSpec> {
     }
     // The first job takes the place of the workload.
     config.set_path("trace", "path", &arguments.workload);
-    Ok(config.resolve()?)
+    let spec = config.resolve()?;
+    if FailureList::of(&spec).kills() {
+        let message = "[[failure]]: hosts that die are of one job, not of a workload; give hosts a speed, or leave them out";
+        return Err(Misuse(message.to_owned()).into());
+    }
+    Ok(spec)
 }
 
 /// Returns the number of hosts of the platform of a run.

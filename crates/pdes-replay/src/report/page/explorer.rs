@@ -13,7 +13,7 @@ use super::{FOOTER, Presentation, SavedReport, Timeline, part};
 use crate::report::IdealMachines;
 
 /// Scripts of the page, in the order in which they need each other.
-const SCRIPTS: [&str; 13] = [
+const SCRIPTS: [&str; 14] = [
     include_str!("words.js"),
     include_str!("summary.js"),
     include_str!("jobs.js"),
@@ -24,6 +24,7 @@ const SCRIPTS: [&str; 13] = [
     include_str!("../../diagnosis/page.js"),
     include_str!("file_servers.js"),
     include_str!("energy.js"),
+    include_str!("failures.js"),
     include_str!("timeline.js"),
     include_str!("comparison.js"),
     include_str!("report.js"),
