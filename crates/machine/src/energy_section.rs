@@ -32,8 +32,8 @@ pub struct EnergySection {
     /// Energy of the messages that the ranks on hosts send, of the adapters at both ends, by the names of the hosts, as their power.
     #[schemars(extend("x-default" = "none"))]
     pub messages: BTreeMap<String, MessageEnergy>,
-    /// Energy of each byte that crosses a link, of the ports of switches, by the names of the links, as their power.
-    #[schemars(extend("x-default" = "none", "x-unit" = "J/B"))]
+    /// Energy of each byte that crosses a link, of the ports of switches, by the names of the links, as their power; in J/B.
+    #[schemars(extend("x-default" = "none"))]
     pub traffic: BTreeMap<String, f64>,
     /// Carbon intensity of the electricity: a number, or pairs of an instant, the first 0, and the intensity from there on.
     #[schemars(extend("x-unit" = "g/kWh", "x-default" = "none"))]
