@@ -50,7 +50,7 @@ pub enum PowerError {
         kind: &'static str,
     },
     /// A power or an energy is not 0 or more.
-    #[error("[energy.{section}] {name:?}: expected watts or joules of 0 or more")]
+    #[error("[energy.{section}] {name:?}: expected watts of 0 or more, and joules of 0 or more")]
     Value {
         /// Section of the configuration.
         section: &'static str,
@@ -171,7 +171,7 @@ mod tests {
         );
         assert_eq!(
             refuse(change(&[("b", -1.0)], &[])),
-            "[energy.hosts] \"b\": expected watts or joules of 0 or more"
+            "[energy.hosts] \"b\": expected watts of 0 or more, and joules of 0 or more"
         );
     }
 }
