@@ -92,14 +92,16 @@ impl PowerByName {
             let MessageEnergy { per_message, per_byte } = find(&self.messages, &platform.host(*host).name)?;
             Some(per_message * *messages as f64 + per_byte * *bytes as f64)
         };
-        sent.iter().filter_map(of_host).sum()
+        sent.iter().filter_map(of_host).fold(0.0, |sum, joules| sum + joules)
     }
 
     /// Returns the energy of the bytes on the wire that links have carried \[J\].
     pub fn traffic_j(&self, platform: &Platform, loads: &LinkLoads) -> f64 {
         let of_link =
             |load: &LinkLoad| Some(find(&self.traffic, &platform.link(load.link).name)? * load.bytes as f64);
-        loads.links.iter().chain(&loads.fat_pipes).filter_map(of_link).sum()
+        let joules = loads.links.iter().chain(&loads.fat_pipes).filter_map(of_link);
+        // A sum of nothing would be -0.
+        joules.fold(0.0, |sum, joules| sum + joules)
     }
 }
 
