@@ -3,8 +3,9 @@
 #[path = "online/oracle.rs"]
 mod oracle;
 
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use assert_cmd::assert::Assert;
 use pdes_replay::SavedReport;
@@ -312,6 +313,30 @@ fn what_a_program_leaves_and_mixes_is_named() {
         let output = String::from_utf8_lossy(&warned.get_output().stderr).into_owned();
         assert!(output.contains(message), "{message}: {output}");
     }
+}
+
+/// A rank that is to be debugged stops; what a debugger does to let it go on, a signal does as well.
+#[test]
+fn a_rank_waits_for_a_debugger() {
+    let Some(program) = Program::with_body("printf(\"%d\\n\", rank);") else { return };
+    // Killed if the rank never stops.
+    let mut run = Command::new("timeout");
+    run.arg("60").arg(command().get_program()).args(["online", "-np", "2", "--gdb", "1", "--config"]);
+    run.arg(program.folder.path("run.toml")).arg(&program.file);
+    let mut running = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let told = lines.find(|line| line.contains("rank 1 waits for a debugger: gdb -p ")).unwrap();
+    let process = told.rsplit("gdb -p ").next().and_then(|rest| rest.split(',').next()).unwrap().to_owned();
+    let state = || std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    while !state().contains(") T ") {
+        std::thread::yield_now();
+    }
+    assert!(Command::new("kill").args(["-CONT", &process]).status().unwrap().success());
+    lines.for_each(drop);
+    let output = running.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(output.stdout.len(), "0\n1\n".len());
+    program.run(2, &["--gdb", "2"]).code(2).stderr(contains("--gdb 2: the program has ranks 0 to 1"));
 }
 
 #[test]

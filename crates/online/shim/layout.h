@@ -97,7 +97,8 @@ struct header {
   uint64_t bytes, slot, slot_bytes, arena, arena_bytes;
   /* the process that forks the ranks and waits for them */
   _Atomic int32_t zygote;
-  uint32_t reserved;
+  /* one more than the rank that waits for a debugger, 0 for none */
+  uint32_t debugged;
 };
 
 struct operation {

@@ -349,6 +349,15 @@ __attribute__((constructor)) static void start(void)
     start_ranks();
 }
 
+/* Stops the rank that is to be debugged, until a debugger or a signal lets it go on. */
+static void await_debugger(void)
+{
+  if (shared->debugged != (uint32_t)world_rank + 1)
+    return;
+  fprintf(stderr, "pdes-replay online: rank %d waits for a debugger: gdb -p %d, and continue there\n", world_rank, (int)getpid());
+  raise(SIGSTOP);
+}
+
 /* ---- the functions of MPI ---- */
 
 INTERPOSE(Init_thread)
@@ -367,6 +376,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
   own->is_attached = 1;
   depth++;
   answer((struct operation){.kind = OP_INIT});
+  await_debugger();
   if (shared->computation == COMPUTATION_INSTRUCTIONS)
     open_counter();
   if (is_counted()) {

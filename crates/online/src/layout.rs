@@ -74,7 +74,7 @@ pub(crate) struct Header {
     pub(crate) arena: AtomicU64,
     pub(crate) arena_bytes: AtomicU64,
     pub(crate) zygote: AtomicI32,
-    pub(crate) reserved: AtomicU32,
+    pub(crate) debugged: AtomicU32,
 }
 
 /// An operation of a rank.

@@ -40,6 +40,7 @@ pub(crate) struct HeaderSettings {
     pub(crate) computation: u32,
     pub(crate) clocks: u32,
     pub(crate) fixed_s: f64,
+    pub(crate) debugged: Option<u32>,
 }
 
 impl Memory {
@@ -61,6 +62,7 @@ impl Memory {
         header.computation.store(settings.computation, Ordering::Relaxed);
         header.clocks.store(settings.clocks, Ordering::Relaxed);
         header.fixed_s.store(settings.fixed_s.to_bits(), Ordering::Relaxed);
+        header.debugged.store(settings.debugged.map_or(0, |rank| rank + 1), Ordering::Relaxed);
         header.bytes.store(bytes, Ordering::Relaxed);
         header.slot.store(PAGE, Ordering::Relaxed);
         header.slot_bytes.store(SLOT_BYTES, Ordering::Relaxed);

@@ -57,6 +57,8 @@ pub struct Settings {
     pub clocks: Clocks,
     /// Speed of this machine [flop/s]: a second of computation is so many flops of the simulated one.
     pub speed: f64,
+    /// Rank that waits in `MPI_Init` for a debugger.
+    pub debugged: Option<u32>,
     /// Number of threads of the simulation.
     pub threads: usize,
 }
@@ -113,8 +115,8 @@ impl Program {
             Computation::Instructions => (2, 0.0),
             Computation::Fixed(seconds) => (3, seconds),
         };
-        let header =
-            HeaderSettings { computation, clocks: u32::from(settings.clocks == Clocks::All), fixed_s };
+        let (clocks, debugged) = (u32::from(settings.clocks == Clocks::All), settings.debugged);
+        let header = HeaderSettings { computation, clocks, fixed_s, debugged };
         let memory = Memory::create(ranks, header).map_err(|source| StartError::Memory { ranks, source })?;
         let child = spawn(command, &library, &memory)?;
         let (name, pid) =

@@ -25,6 +25,9 @@ pub(crate) struct OnlineArguments {
     /// Writes the run as a trace, an archive, whose replay has the same digest.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Lets a rank wait in MPI_Init for a debugger.
+    #[arg(long, value_name = "RANK")]
+    gdb: Option<u32>,
     #[command(flatten)]
     run: RunArguments,
     /// The program, and its arguments.
@@ -84,7 +87,7 @@ pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
 
 /// Combines the configuration and the flags.
 fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings)> {
-    let OnlineArguments { ranks, record, run: flags, command } = arguments;
+    let OnlineArguments { ranks, record, gdb, run: flags, command } = arguments;
     if flags.trace.is_some() {
         return Err(Misuse("--trace is for replays: an online run has a program".to_owned()).into());
     }
@@ -99,7 +102,10 @@ fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings)> {
     files::add_run(&mut roles, &config);
     record.iter().for_each(|path| roles.output("recorded trace", path));
     roles.check().map_err(Misuse::from)?;
-    let settings = settings(&config)?;
+    if let Some(rank) = gdb.filter(|rank| rank >= ranks) {
+        return Err(Misuse(format!("--gdb {rank}: the program has ranks 0 to {}", ranks - 1)).into());
+    }
+    let settings = Settings { debugged: *gdb, ..settings(&config)? };
     let spec = config.resolve()?;
     run::check_outputs(&spec)?;
     let refused = [
@@ -132,7 +138,7 @@ fn settings(config: &Config) -> Result<Settings> {
         OnlineClock::All => Clocks::All,
     };
     let speed = config.speed()?.unwrap_or(DEFAULT_SPEED);
-    Ok(Settings { computation, clocks, speed, threads: config.threads()? })
+    Ok(Settings { computation, clocks, speed, debugged: None, threads: config.threads()? })
 }
 
 /// Runs the simulation, and writes what it finds.
