@@ -1,4 +1,4 @@
-//! Groups of links: by level of a fat tree, by dimension of a torus, by place in a dragonfly, or by class.
+//! Groups of links: by level of a tree or of other switches, by dimension of a torus, by place in a dragonfly, or by class.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -85,9 +85,10 @@ fn place(layout: &Layout, CableEnds { lower, upper, .. }: CableEnds) -> String {
             }
             "torus".to_owned()
         }
-        NetworkShape::FatTree { levels } => {
+        NetworkShape::FatTree { levels } if levels.len() == 1 => "host to switch".to_owned(),
+        NetworkShape::FatTree { .. } | NetworkShape::Switches(_) => {
             let names = layout.switches();
-            // Switches are listed level by level, those of each under one name.
+            // Switches of one level have one name before their number.
             let name = |station: Result<u64, u64>| match station {
                 Err(_) => "host",
                 Ok(switch) => names
@@ -95,10 +96,7 @@ fn place(layout: &Layout, CableEnds { lower, upper, .. }: CableEnds) -> String {
                     .and_then(|name| name.rsplit_once(' '))
                     .map_or("switch", |name| name.0),
             };
-            match levels.len() {
-                1 => "host to switch".to_owned(),
-                _ => format!("{} to {}", name(lower), name(upper)),
-            }
+            format!("{} to {}", name(lower), name(upper))
         }
         NetworkShape::Dragonfly(DragonflyShape { chassis, blades, .. }) => {
             let (Ok(lower), Ok(upper)) = (lower, upper) else { return "host to router".to_owned() };

@@ -110,7 +110,7 @@ pub enum GraphError {
     /// There are too many routes to follow.
     #[error(
         "the graph of {found} hosts would be inferred from all routes, expected at most {INFERRED_HOSTS}, or one cluster (a flat one, a \
-         torus, a fat tree or a dragonfly) without backbone"
+         torus, a fat tree, a dragonfly or another network of switches) without backbone"
     )]
     TooManyHosts {
         /// The number of hosts.

@@ -9,6 +9,7 @@ use crate::topology::Topology;
 use crate::topology::dragonfly::{Dragonfly, DragonflyShape};
 use crate::topology::fat_tree::{FatTree, FatTreeLevel, FatTreeOffsets};
 use crate::topology::star::Star;
+use crate::topology::switches::{SwitchGraph, SwitchShape};
 use crate::topology::torus::Torus;
 use crate::{LinkId, Platform};
 
@@ -58,6 +59,8 @@ pub enum NetworkShape {
     },
     /// Groups of routers.
     Dragonfly(DragonflyShape),
+    /// Switches with shortest routes.
+    Switches(SwitchShape),
 }
 
 /// A cable. Its ends are stations: hosts by their number, then switches, those of a fat tree level by level.
@@ -96,11 +99,12 @@ impl Layout {
             NetworkShape::Dragonfly(DragonflyShape { groups, chassis, blades, nodes, .. }) => {
                 product(&mut [*groups, *chassis, *blades, *nodes].into_iter())
             }
+            NetworkShape::Switches(shape) => shape.hosts().unwrap_or_default(),
         }
     }
 
     /// Returns the names of switches, in the order of their stations, which follow the hosts: of a fat tree leaves, spines and, with
-    /// three levels or more, cores; of a dragonfly the numbers of group, chassis and blade.
+    /// three levels or more, cores; of a dragonfly the numbers of group, chassis and blade; of other networks those of their parts.
     pub fn switches(&self) -> Vec<String> {
         match &self.shape {
             NetworkShape::Star { .. } => vec!["the switch".to_owned()],
@@ -127,6 +131,7 @@ impl Layout {
                 };
                 (0..groups * chassis * blades).map(blade).collect()
             }
+            NetworkShape::Switches(shape) => shape.switch_names(),
         }
     }
 
@@ -160,6 +165,7 @@ impl Layout {
                 Box::new(FatTree::try_new(levels, FatTreeOffsets::default())?)
             }
             NetworkShape::Dragonfly(shape) => Box::new(Dragonfly::try_new(*shape, 0)?),
+            NetworkShape::Switches(shape) => Box::new(SwitchGraph::try_new(shape)?),
         };
         let link = |cable: u32, half: u32| {
             LinkId::new(self.first_link + if self.split_duplex { 2 * cable + half } else { cable })
@@ -177,9 +183,11 @@ impl Layout {
 /// Level of a hierarchical network, whose parts have hosts near each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkLevel {
-    /// The hosts of a leaf switch, of a router of a dragonfly, or of a ring in the first dimension of a torus.
+    /// The hosts of a leaf switch, of a router of a dragonfly, of a server of a rail-optimised fabric, or of a ring in the first dimension
+    /// of a torus.
     Leaf,
-    /// The hosts below the switches of the second level of a fat tree, those of a group of a dragonfly, or of a plane of a torus.
+    /// The hosts below the switches of the second level of a fat tree, those of a group of a dragonfly or a unit of a rail-optimised
+    /// fabric, or of a plane of a torus.
     Group,
 }
 
@@ -201,6 +209,10 @@ impl Platform {
             NetworkShape::Torus { dims } => dims,
             NetworkShape::FatTree { levels } => levels.iter().map(|level| level.children).collect(),
             NetworkShape::Dragonfly(shape) => vec![shape.nodes, shape.chassis * shape.blades],
+            NetworkShape::Switches(shape) => {
+                let ratio = |pair: &[u64]| (pair[1] / pair[0]) as u32;
+                shape.units().windows(2).map(ratio).collect()
+            }
         };
         let levels = match level {
             NetworkLevel::Leaf => 1,

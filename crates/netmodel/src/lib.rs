@@ -135,5 +135,6 @@ pub use storage::{
 pub use topology::RoutingRule;
 pub use topology::dragonfly::DragonflyShape;
 pub use topology::fat_tree::FatTreeLevel;
+pub use topology::switches::SwitchShape;
 pub use uncontended_network::{ArrivalMessage, UncontendedNetwork};
 pub use unit::UnitError;

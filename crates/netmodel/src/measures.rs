@@ -28,6 +28,7 @@ pub struct Measures {
     /// | flat cluster of `n` | `floor(n / 2) * b`, at most the bandwidth of a shared backbone, or `floor(n / 2)` times that of a fat pipe |
     /// | torus of `n`, largest dimension `d` even | `2 n / d * b` (`n / 2 * b` for `d = 2`) |
     /// | fat tree, top switches with an even number of children | half of the cables of the level that has the fewest, times `b` |
+    /// | HyperX of `n` switches with even dimensions, the smallest `d` | `n d / 4 * cables * b` |
     /// | dragonfly of `g` groups, `g` even | `g^2 / 4 * blue * b`: the cables between halves of the groups |
     ///
     /// Limiters are not counted.

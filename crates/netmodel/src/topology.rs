@@ -1,7 +1,7 @@
 //! Topologies of clusters: their hosts, cables, and routes from one host to another.
 //!
 //! A route is computed from coordinates in time proportional to its length; nothing is stored per pair of hosts. To
-//! add a topology, imitate [`torus`].
+//! add a topology, imitate [`torus`], or add a shape to [`switches`], where routes follow from the cables.
 
 use std::fmt;
 
@@ -14,6 +14,7 @@ use crate::layout::NetworkShape;
 pub(crate) mod dragonfly;
 pub(crate) mod fat_tree;
 pub(crate) mod star;
+pub(crate) mod switches;
 pub(crate) mod torus;
 
 /// A cable of a topology, before it becomes one link or, in split duplex, two.
@@ -82,6 +83,8 @@ pub enum RoutingRule {
     Textbook,
     /// Fat trees: each pair of hosts has a random path among the shortest ones, always the same, as where switches hash addresses
     /// (ECMP; Greenberg and Leiserson, "Randomized Routing on Fat-Trees", 1985). Dragonflies: as with SimGrid's rule.
+    ///
+    /// Networks of switches with shortest routes: the cable among several is chosen by the pair of hosts, not by the destination.
     Random,
 }
 

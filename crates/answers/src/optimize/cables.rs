@@ -81,7 +81,7 @@ impl CablePlan {
                 levels.iter().skip(1).map(|level| *number(&mut level.clone())).collect()
             }
             Shape::Dragonfly(DragonflyShape { blue, black, green, .. }) => vec![*blue, *black, *green],
-            Shape::Flat | Shape::Torus(_) => Vec::new(),
+            Shape::Flat | Shape::Torus(_) | Shape::Switches(_) => Vec::new(),
         }
     }
 
@@ -94,7 +94,7 @@ impl CablePlan {
             Shape::Dragonfly(shape) => {
                 [shape.blue, shape.black, shape.green] = [counts[0], counts[1], counts[2]]
             }
-            Shape::Flat | Shape::Torus(_) => {}
+            Shape::Flat | Shape::Torus(_) | Shape::Switches(_) => {}
         }
         shape
     }
@@ -137,7 +137,7 @@ impl CablePlan {
                     .map(|(key, count)| format!("platform.topology.{key} = {count}"))
                     .to_vec()
             }
-            Shape::Flat | Shape::Torus(_) => Vec::new(),
+            Shape::Flat | Shape::Torus(_) | Shape::Switches(_) => Vec::new(),
         }
     }
 

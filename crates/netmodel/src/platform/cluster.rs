@@ -9,6 +9,7 @@ use super::routing::table::RouteTable;
 use crate::topology::dragonfly::{Dragonfly, DragonflyShape};
 use crate::topology::fat_tree::{FatTree, FatTreeLevel, FatTreeOffsets};
 use crate::topology::star::Star;
+use crate::topology::switches::SwitchGraph;
 use crate::topology::torus::Torus;
 use crate::topology::{RoutingRule, Topology, Wiring};
 use crate::{Link, LinkId, PlatformError, Sharing};
@@ -71,6 +72,10 @@ fn shape(
             let dragonfly = Dragonfly::try_new(*shape, builder.dragonfly_cables)
                 .filter(|_| !is_simgrids || shape.is_in_simgrid());
             Box::new(dragonfly.ok_or_else(|| problem(dragonfly_text(*shape), expected))?)
+        }
+        Shape::Switches(shape) => {
+            let graph = SwitchGraph::try_new(shape);
+            Box::new(graph.ok_or_else(|| problem(shape.to_string(), shape.expected()))?)
         }
     })
 }
@@ -178,7 +183,7 @@ fn wire(
 /// Advances the numbers that SimGrid counts over all fat trees, and those over all dragonflies, of a platform.
 fn advance_numbers(builder: &mut PlatformBuilder, cluster: &ClusterDescription, cables: u64) {
     match cluster.shape {
-        Shape::Flat | Shape::Torus(_) => {}
+        Shape::Flat | Shape::Torus(_) | Shape::Switches(_) => {}
         Shape::FatTree(_) => {
             let FatTreeOffsets { position, cable } = builder.fat_tree_origin;
             let position = position + cluster.numbers.len() as u64;

@@ -57,6 +57,49 @@
 //! bandwidth = "12.5GBps"
 //! latency = "300ns"
 //! ```
+//! A HyperX joins every two switches that differ in one coordinate by so many parallel cables (default 1):
+//! ```toml
+//! topology = { kind = "hyperx", dims = [4, 4], cables = 2, nodes = 8, speed = "10Gf", bandwidth = "4GBps", latency = "60ns" }
+//! ```
+//! A Slim Fly and a PolarFly are known by the order of their finite field, a power of a prime:
+//! ```toml
+//! topology = { kind = "slim_fly", order = 5, nodes = 4, speed = "10Gf", bandwidth = "25GBps", latency = "100ns" }
+//! ```
+//! ```toml
+//! topology = { kind = "polarfly", order = 7, nodes = 4, speed = "10Gf", bandwidth = "25GBps", latency = "100ns" }
+//! ```
+//! A Jellyfish joins switches at random, by a seed (default 1):
+//! ```toml
+//! topology = { kind = "jellyfish", switches = 50, degree = 7, nodes = 4, seed = 2, speed = "10Gf", bandwidth = "25GBps", latency = "100ns" }
+//! ```
+//! A dragonfly+ has groups of leaves and spines; every two groups are joined by `cables` (default 1), which the spines have in
+//! turn:
+//! ```toml
+//! [topology]
+//! kind = "dragonfly_plus"
+//! groups = 5
+//! leaves = 4
+//! spines = 4
+//! nodes = 4
+//! speed = "10Gf"
+//! bandwidth = "25GBps"
+//! latency = "300ns"
+//! ```
+//! A rail-optimised fabric has units of servers, whose hosts are accelerators: a switch in the server joins them with cables of
+//! `local` times the bandwidth (default 1), and host `i` of each server has a cable to leaf `i` of the unit. All leaves have
+//! `cables` (default 1) to each spine:
+//! ```toml
+//! [topology]
+//! kind = "rail_optimized"
+//! units = 2
+//! servers = 8
+//! rails = 8
+//! spines = 8
+//! local = 9
+//! speed = "60Tf"
+//! bandwidth = "50GBps"
+//! latency = "500ns"
+//! ```
 //! A graph lists everything. A route is symmetrical by default; it crosses a split-duplex link in a direction, which the
 //! reverse route reverses. A host without route to itself has a loopback link of 10 GB/s without latency:
 //! ```toml
@@ -81,6 +124,7 @@ use super::{Platform, cluster};
 use crate::storage::{FileSystemDescription, StorageDescription};
 use crate::topology::dragonfly::DragonflyShape;
 use crate::topology::fat_tree::FatTreeLevel;
+use crate::topology::switches::SwitchShape;
 use crate::{PlatformError, Sharing};
 
 pub(crate) mod fields;
@@ -177,6 +221,8 @@ pub enum Shape {
     FatTree(Vec<FatTreeLevel>),
     /// A dragonfly.
     Dragonfly(DragonflyShape),
+    /// Switches with shortest routes.
+    Switches(SwitchShape),
 }
 
 /// Sharing of a link by its flows and its two directions.

@@ -15,6 +15,7 @@ mod shared;
 mod storage;
 mod storage_state;
 mod support;
+mod switches;
 mod toml;
 mod xml;
 mod zone_errors;

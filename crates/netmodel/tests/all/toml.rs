@@ -278,6 +278,12 @@ fn documented_examples_are_platforms() {
         "cluster: torus 4x4x8, 128 hosts",
         "cluster: fat tree 2;16,8;1,8;1,1, 128 hosts",
         "cluster: dragonfly 3,4;4,3;5,1;2, 120 hosts",
+        "cluster: HyperX 4x4, 2 cables, 8 hosts per switch, 128 hosts",
+        "cluster: Slim Fly of order 5, 4 hosts per switch, 200 hosts",
+        "cluster: PolarFly of order 7, 4 hosts per switch, 228 hosts",
+        "cluster: Jellyfish of 50 switches of degree 7, seed 2, 4 hosts per switch, 200 hosts",
+        "cluster: dragonfly+ of 5 groups of 4 leaves and 4 spines, 1 cables, 4 hosts per leaf, 80 hosts",
+        "cluster: rail-optimised fabric of 2 units of 8 servers of 8 hosts, 8 spines, 1 cables, 9-fold inside servers, 128 hosts",
         "graph: graph of 2 hosts, 2 routes",
     ];
     assert_eq!(topologies, expected);

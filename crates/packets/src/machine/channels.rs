@@ -1,6 +1,6 @@
 //! Virtual channels of the links that a packet crosses.
 
-use netmodel::{Layout, LinkId, NetworkShape};
+use netmodel::{Layout, LinkId, NetworkShape, SwitchShape};
 
 use super::{PacketMachine, Ways};
 use crate::PacketError;
@@ -21,7 +21,7 @@ pub(crate) struct Channels {
 /// 1987). The link to a destination needs no channel of its own, since hosts take in what comes.
 #[derive(Clone, Debug)]
 enum ChannelRule {
-    /// Never: ways go up a tree and down.
+    /// Never: ways go up levels and down, or through dimensions in one order.
     Stay,
     /// After the cable that closes a ring, until the ring is left. By link: its ring, and whether it closes it.
     Dateline(Box<[(u32, bool)]>),
@@ -69,6 +69,9 @@ impl Channels {
         let has_failed = machine.parameters.degraded.iter().any(|degraded| degraded.rate == 0.0);
         match layout.as_ref().map(|layout| &layout.shape).filter(|_| !has_failed) {
             Some(NetworkShape::Star { .. } | NetworkShape::FatTree { .. }) => (1, ChannelRule::Stay),
+            // The routes of a HyperX take its dimensions in turn.
+            Some(NetworkShape::Switches(SwitchShape::HyperX { .. })) if is_static => (1, ChannelRule::Stay),
+            Some(NetworkShape::Switches(shape)) if shape.has_levels() => (1, ChannelRule::Stay),
             Some(NetworkShape::Torus { dims }) if is_static => {
                 let mut rings = vec![(0, false); machine.platform.links().len()];
                 let cables = layout.iter().filter_map(Layout::cables).flatten();

@@ -12,3 +12,4 @@ mod regions;
 mod routing;
 mod sharing;
 mod state;
+mod switches;

@@ -12,6 +12,7 @@ use crate::platform::quantity::{Bandwidth, Speed, Time};
 use crate::topology::checked_product;
 use crate::topology::dragonfly::DragonflyShape;
 use crate::topology::fat_tree::FatTreeLevel;
+use crate::topology::switches::SwitchShape;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -26,6 +27,20 @@ enum Kind {
     FatTree,
     /// A dragonfly of `groups` of `chassis` of `blades` of `nodes`.
     Dragonfly,
+    /// A HyperX with the sizes `dims`.
+    #[serde(rename = "hyperx")]
+    HyperX,
+    /// A Slim Fly of an `order`.
+    SlimFly,
+    /// A PolarFly of an `order`.
+    #[serde(rename = "polarfly")]
+    PolarFly,
+    /// `switches` that are joined at random.
+    Jellyfish,
+    /// A dragonfly+ of `groups` of `leaves` and `spines`.
+    DragonflyPlus,
+    /// A rail-optimised fabric of `units` of `servers` of `rails`.
+    RailOptimized,
 }
 
 impl Kind {
@@ -36,6 +51,12 @@ impl Kind {
             Self::Torus => "torus",
             Self::FatTree => "fat_tree",
             Self::Dragonfly => "dragonfly",
+            Self::HyperX => "hyperx",
+            Self::SlimFly => "slim_fly",
+            Self::PolarFly => "polarfly",
+            Self::Jellyfish => "jellyfish",
+            Self::DragonflyPlus => "dragonfly_plus",
+            Self::RailOptimized => "rail_optimized",
         }
     }
 }
@@ -66,18 +87,44 @@ pub(super) struct TopologyFields {
     prefix: Option<String>,
     /// Number of hosts; of a `cluster`.
     hosts: Option<u32>,
-    /// Sizes of the dimensions, the first one varying fastest over the hosts; of a `torus`.
+    /// Sizes of the dimensions, the first one varying fastest over the hosts; of a `torus`, and, of switches, of a `hyperx`.
     dims: Option<Vec<u32>>,
     /// Levels from the hosts up; of a `fat_tree`.
     levels: Option<Vec<FatTreeLevel>>,
-    /// Number of groups; of a `dragonfly`.
+    /// Number of groups; of a `dragonfly` or `dragonfly_plus`.
     groups: Option<u32>,
     /// Chassis in a group; of a `dragonfly`.
     chassis: Option<u32>,
     /// Blades, each with a router, in a chassis; of a `dragonfly`.
     blades: Option<u32>,
-    /// Hosts on a blade; of a `dragonfly`.
+    /// Hosts on a blade of a `dragonfly`, a leaf of a `dragonfly_plus`, or a switch of a `hyperx`, `slim_fly`, `polarfly` or `jellyfish`.
     nodes: Option<u32>,
+    /// Order of the finite field, a power of a prime; of a `slim_fly` or `polarfly`.
+    order: Option<u32>,
+    /// Number of switches; of a `jellyfish`.
+    switches: Option<u32>,
+    /// Number of switches with which each is joined; of a `jellyfish`.
+    degree: Option<u32>,
+    /// Seed of the random choice of cables; of a `jellyfish`.
+    #[schemars(extend("default" = 1))]
+    seed: Option<u64>,
+    /// Lower switches of a group; of a `dragonfly_plus`.
+    leaves: Option<u32>,
+    /// Upper switches of a group of a `dragonfly_plus`, or of a `rail_optimized` fabric.
+    spines: Option<u32>,
+    /// Parallel cables between two switches of a `hyperx`, two groups of a `dragonfly_plus`, or a leaf and a spine of a `rail_optimized`
+    /// fabric.
+    #[schemars(extend("default" = 1))]
+    cables: Option<u32>,
+    /// Number of units of servers with leaves of their own; of a `rail_optimized` fabric.
+    units: Option<u32>,
+    /// Servers of a unit; of a `rail_optimized` fabric.
+    servers: Option<u32>,
+    /// Hosts of a server, each on a leaf of its own; of a `rail_optimized` fabric.
+    rails: Option<u32>,
+    /// Bandwidth of the cables inside a server, in multiples of `bandwidth`; of a `rail_optimized` fabric.
+    #[schemars(extend("default" = 1))]
+    local: Option<u32>,
     /// Bandwidth of the cables between groups, in multiples of `bandwidth`; of a `dragonfly`.
     #[schemars(extend("default" = 1))]
     blue: Option<u32>,
@@ -129,16 +176,33 @@ impl TopologyFields {
         let cluster = self.kind != Kind::Graph;
         let flat = self.kind == Kind::Cluster;
         let dragonfly = self.kind == Kind::Dragonfly;
+        let is = |kinds: &[Kind]| kinds.contains(&self.kind);
+        let algebraic = is(&[Kind::SlimFly, Kind::PolarFly]);
+        let jellyfish = self.kind == Kind::Jellyfish;
+        let dragonfly_plus = self.kind == Kind::DragonflyPlus;
+        let rails = self.kind == Kind::RailOptimized;
+        let hyperx = self.kind == Kind::HyperX;
         let fields = [
             ("name", self.name.is_some(), cluster),
             ("prefix", self.prefix.is_some(), cluster),
             ("hosts", self.hosts.is_some(), flat),
-            ("dims", self.dims.is_some(), self.kind == Kind::Torus),
+            ("dims", self.dims.is_some(), is(&[Kind::Torus, Kind::HyperX])),
             ("levels", self.levels.is_some(), self.kind == Kind::FatTree),
-            ("groups", self.groups.is_some(), dragonfly),
+            ("groups", self.groups.is_some(), dragonfly || dragonfly_plus),
             ("chassis", self.chassis.is_some(), dragonfly),
             ("blades", self.blades.is_some(), dragonfly),
-            ("nodes", self.nodes.is_some(), dragonfly),
+            ("nodes", self.nodes.is_some(), dragonfly || dragonfly_plus || hyperx || algebraic || jellyfish),
+            ("order", self.order.is_some(), algebraic),
+            ("switches", self.switches.is_some(), jellyfish),
+            ("degree", self.degree.is_some(), jellyfish),
+            ("seed", self.seed.is_some(), jellyfish),
+            ("leaves", self.leaves.is_some(), dragonfly_plus),
+            ("spines", self.spines.is_some(), dragonfly_plus || rails),
+            ("cables", self.cables.is_some(), dragonfly_plus || rails || hyperx),
+            ("units", self.units.is_some(), rails),
+            ("servers", self.servers.is_some(), rails),
+            ("rails", self.rails.is_some(), rails),
+            ("local", self.local.is_some(), rails),
             ("blue", self.blue.is_some(), dragonfly),
             ("black", self.black.is_some(), dragonfly),
             ("green", self.green.is_some(), dragonfly),
@@ -184,6 +248,14 @@ impl TopologyFields {
 
     /// Returns the network and its number of hosts, the latter `None` if it exceeds 64 bits.
     fn shape(&self) -> Result<(Shape, Option<u64>), FieldError> {
+        let nodes = || self.required("nodes", self.nodes);
+        let order = || self.required("order", self.order);
+        let spines = || self.required("spines", self.spines);
+        let cables = self.cables.unwrap_or(1);
+        let switches = |shape: SwitchShape| {
+            let hosts = shape.hosts();
+            Ok((Shape::Switches(shape), hosts))
+        };
         match self.kind {
             Kind::Graph | Kind::Cluster => {
                 Ok((Shape::Flat, Some(self.required("hosts", self.hosts)?.into())))
@@ -203,6 +275,34 @@ impl TopologyFields {
                 let hosts = checked_product([shape.groups, shape.chassis, shape.blades, shape.nodes]);
                 Ok((Shape::Dragonfly(shape), hosts))
             }
+            Kind::HyperX => switches(SwitchShape::HyperX {
+                dims: self.required("dims", self.dims.clone())?,
+                cables,
+                nodes: nodes()?,
+            }),
+            Kind::SlimFly => switches(SwitchShape::SlimFly { order: order()?, nodes: nodes()? }),
+            Kind::PolarFly => switches(SwitchShape::PolarFly { order: order()?, nodes: nodes()? }),
+            Kind::Jellyfish => switches(SwitchShape::Jellyfish {
+                switches: self.required("switches", self.switches)?,
+                degree: self.required("degree", self.degree)?,
+                nodes: nodes()?,
+                seed: self.seed.unwrap_or(1),
+            }),
+            Kind::DragonflyPlus => switches(SwitchShape::DragonflyPlus {
+                groups: self.required("groups", self.groups)?,
+                leaves: self.required("leaves", self.leaves)?,
+                spines: spines()?,
+                cables,
+                nodes: nodes()?,
+            }),
+            Kind::RailOptimized => switches(SwitchShape::RailOptimized {
+                units: self.required("units", self.units)?,
+                servers: self.required("servers", self.servers)?,
+                rails: self.required("rails", self.rails)?,
+                spines: spines()?,
+                cables,
+                local: self.local.unwrap_or(1),
+            }),
         }
     }
 

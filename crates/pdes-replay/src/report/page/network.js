@@ -91,7 +91,7 @@ function showNetwork() {
       redraw();
     });
   }
-  const shapes = { star: bands, torus: planes, fat_tree: cables.length <= LINES ? graph : bands, dragonfly: cables.length <= LINES ? graph : groups };
+  const shapes = { star: bands, torus: planes, fat_tree: cables.length <= LINES ? graph : bands, dragonfly: cables.length <= LINES ? graph : groups, switches: cables.length <= LINES ? graph : bands };
   shapes[run.topology.kind](box, network, cables, scale);
 }
 
@@ -133,6 +133,7 @@ function showMachine() {
   const [width, xName, yName] = {
     torus: () => [dims[0], "x", "line of the torus"], fat_tree: () => [levels[0].children, "host of the leaf", "leaf"],
     dragonfly: () => [network.hosts / groups, "host of the group", "group"], star: () => [side(network.hosts), "", "first host of a line"],
+    switches: () => [run.topology.nodes ?? run.topology.rails, "host of the switch", "switch"],
   }[kind]();
   const of = (values) => {
     const found = new Map();
@@ -158,7 +159,7 @@ function showMachine() {
 const both = (network, { lower, upper, up, down }) =>
   `<b>${stationName(network, lower)} and ${stationName(network, upper)}</b><br>there ${percent(up)}, back ${percent(down)}`;
 
-// The first station of each level of a fat tree or a star, hosts first, and the number of stations.
+// The first station of each level of a fat tree, a star or other switches, hosts first, and the number of stations.
 function levels(network) {
   const { kind, levels } = run.topology;
   if (kind !== "fat_tree") return [0, network.hosts, network.hosts + network.switches.length];
@@ -170,7 +171,7 @@ function levels(network) {
   return starts;
 }
 
-// Stations and lines, of a fat tree level by level, of a dragonfly on a ring.
+// Stations and lines, of a fat tree level by level, others on a ring.
 function graph(parent, network, cables, scale) {
   const stations = network.hosts + network.switches.length;
   const { kind } = run.topology;
