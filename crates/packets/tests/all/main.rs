@@ -7,6 +7,7 @@ mod degraded;
 mod driver;
 mod htsim;
 mod networks;
+mod queues;
 mod refusals;
 mod regions;
 mod routing;
