@@ -13,7 +13,7 @@ use crate::error::InputError;
 #[cfg(feature = "otf2")]
 use crate::otf2;
 use crate::text::Stream;
-use crate::{darshan, dumpi, files, foreign, goal, liballprof, paraver};
+use crate::{darshan, dumpi, files, foreign, goal, hdtrace, liballprof, paraver, simai};
 
 /// A row of the registry.
 #[derive(Clone, Copy, Debug)]
@@ -125,6 +125,16 @@ pub static FORMATS: &[Format] = &[
         open: |candidate| Ok(Input::Source(paraver::open(candidate.path()))),
     },
     Format {
+        name: "dimemas",
+        knows: |candidate| candidate.text().starts_with(paraver::dimemas::MAGIC),
+        open: |candidate| Ok(Input::Source(paraver::dimemas::open(candidate.path()))),
+    },
+    Format {
+        name: "simai",
+        knows: |candidate| candidate.text().starts_with(simai::MAGIC),
+        open: |candidate| simai::open(candidate.path()).map(Input::Source),
+    },
+    Format {
         name: "darshan",
         knows: |candidate| darshan::knows(candidate.head()),
         open: |candidate| darshan::open(candidate.path()).map(Input::Source),
@@ -136,6 +146,11 @@ pub static FORMATS: &[Format] = &[
     },
     #[cfg(feature = "otf2")]
     Format { name: "otf2", knows: otf2::knows, open: |candidate| otf2::open(candidate).map(Input::Source) },
+    Format {
+        name: "hdtrace",
+        knows: hdtrace::knows,
+        open: |candidate| hdtrace::open(candidate).map(Input::Source),
+    },
     Format {
         name: "liballprof",
         knows: liballprof::knows,

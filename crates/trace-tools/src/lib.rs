@@ -1,4 +1,4 @@
-//! Tools for traces of MPI programs: sources of any format (text, shards, Paraver, OTF2, DUMPI, liballprof), generators, consistent cuts, transformations.
+//! Tools for traces of MPI programs: sources of any format (text, shards, Paraver, Dimemas, OTF2, DUMPI, HDTrace, liballprof), generators, consistent cuts, transformations.
 //!
 //! ```
 //! use pdes_core::Rank;
@@ -18,7 +18,7 @@
 //! - [`load`] and [`open`] read a trace of any format, [`convert`] makes an archive of it.
 //! - [`FORMATS`] is the registry of formats. To add one, write a file that implements [`TraceSource`](trace_mmap::TraceSource) and
 //!   add a row; `tests/all/formats.rs` adds a toy.
-//! - [`dump`], [`write_text`] and [`TextLine`] write text; [`generate`] makes programs of known structure;
+//! - [`dump`], [`write_text`] and [`TextLine`] write text, [`EXPORTS`] other formats; [`generate`] makes programs of known structure;
 //!   [`write_consistent_cut`] and [`recover`] repair the trace of a killed program.
 //! - [`extrapolate()`] makes the trace of more ranks of traces of fewer.
 //! - [`lint`] finds what is suspicious in a trace; [`LINTS`] is the registry.
@@ -37,7 +37,7 @@
 //! Each file may be a shard, or text, which may be plain, gzip or zstd; the format is detected from the first bytes, not from the name. Files are
 //! streamed, never read into memory as a whole.
 //!
-//! Besides, [`load`] reads traces of Extrae in Paraver's format, of DUMPI and of liballprof,
+//! Besides, [`load`] reads traces of Extrae in Paraver's format, of Dimemas, DUMPI, HDTrace and liballprof, workloads of SimAI,
 //! and with the feature `otf2` archives of OTF2.
 //! `docs/traces.md` has the rules.
 //!
@@ -108,12 +108,14 @@ mod darshan;
 mod dump;
 mod dumpi;
 mod error;
+mod export;
 mod extrapolate;
 mod files;
 mod foreign;
 mod format;
 pub mod generate;
 mod goal;
+mod hdtrace;
 mod liballprof;
 mod line;
 mod lint;
@@ -123,6 +125,7 @@ mod otf2;
 mod paraver;
 mod schedule;
 mod shard;
+mod simai;
 mod text;
 mod timed;
 pub mod transform;
@@ -132,10 +135,12 @@ pub use darshan::DarshanError;
 pub use dump::{dump, write_text};
 pub use dumpi::DumpiError;
 pub use error::InputError;
+pub use export::{EXPORTS, Export, ExportError, Exported};
 pub use extrapolate::{Extrapolated, ExtrapolationError, ExtrapolationOptions, extrapolate};
 pub use files::trace_files;
 pub use foreign::Foreign;
 pub use format::{Candidate, FORMATS, Format, HEAD, Input, open_input};
+pub use hdtrace::HdtraceError;
 pub use liballprof::LiballprofError;
 pub use line::TextLine;
 pub use lint::{LINTS, Lint, Suspicion, TraceFacts, lint};
@@ -144,5 +149,6 @@ pub use load::{convert, from_text, load, load_as, open};
 pub use otf2::Otf2ProgramError;
 pub use paraver::ParaverError;
 pub use schedule::{ScheduleOfTraceError, Scheduled, schedule};
+pub use simai::SimaiError;
 pub use text::{Field, TextError, Unsupported};
 pub use timed::{CallsError, CommunicatorError};

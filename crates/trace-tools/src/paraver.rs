@@ -39,6 +39,7 @@
 
 mod call;
 mod collectives;
+pub(crate) mod dimemas;
 mod error;
 mod fields;
 mod header;
@@ -46,8 +47,10 @@ mod labels;
 mod messages;
 mod program;
 mod recording;
+mod writer;
 
 pub use error::ParaverError;
+pub(crate) use writer::write;
 
 use std::path::{Path, PathBuf};
 

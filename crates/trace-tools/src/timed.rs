@@ -10,9 +10,7 @@ mod function;
 pub use calls::CallsError;
 pub(crate) use calls::{Calls, CommPeer, Done, Envelope};
 pub use communicators::CommunicatorError;
-#[cfg(feature = "otf2")]
-pub(crate) use communicators::Given;
-pub(crate) use communicators::{Communicators, Creation, GroupOf, Handle, Made, Split};
+pub(crate) use communicators::{Communicators, Creation, Given, GroupOf, Handle, Made, Split};
 pub(crate) use function::{Function, Requests};
 
 use std::collections::{BTreeMap, VecDeque};

@@ -4,8 +4,9 @@ use pdes_core::Rank;
 use trace_mmap::table::CollectiveKind;
 use trace_mmap::{Collective, Datatype};
 
-use super::call::Call;
-use super::recording::{Communicator, Recording};
+use super::call::CollectiveFields;
+use super::labels::{LabelId, Labels};
+use super::recording::{Communicator, Communicators, Recording};
 use super::{LineError, ParaverError};
 use crate::timed::{Function, share};
 
@@ -16,52 +17,97 @@ pub(super) struct Rounds {
 
 /// The collective calls on a communicator.
 struct CommunicatorRounds {
-    /// Indices of the calls of each member, all of the same number but for calls in which the trace ends.
-    calls: Vec<Vec<usize>>,
+    /// The calls of each member, all of the same number but for calls in which the trace ends.
+    calls: Vec<Vec<RoundCall>>,
     /// The root of each call, in the communicator, if the operation has one.
     roots: Vec<Option<Rank>>,
 }
 
+/// A collective call of a rank.
+#[derive(Clone, Copy)]
+pub(super) struct RoundCall {
+    pub(super) label: LabelId,
+    pub(super) fields: CollectiveFields,
+    pub(super) line: u64,
+    /// True if the trace of the rank ends in this call.
+    pub(super) is_cut: bool,
+}
+
 /// Finds the communicator of a collective call of a rank, and the rank in it.
 pub(super) fn communicator_of(
-    recording: &Recording,
+    communicators: &Communicators,
+    labels: &Labels,
     rank: Rank,
-    call: &Call,
+    label: LabelId,
+    fields: &CollectiveFields,
 ) -> Result<(usize, u32), ParaverError> {
-    let name = || recording.labels.name(call.label).to_owned();
-    let Some(id) = call.collective.communicator else {
+    let name = || labels.name(label).to_owned();
+    let Some(id) = fields.communicator else {
         return Err(ParaverError::NoCommunicator { name: name() });
     };
-    let Some(index) = recording.communicators.find(id) else {
+    let Some(index) = communicators.find(id) else {
         return Err(ParaverError::UnknownCommunicator { name: name(), id });
     };
-    match recording.communicators.list[index].group.position(rank) {
+    match communicators.list[index].group.position(rank) {
         Some(position) => Ok((index, position)),
         None => Err(ParaverError::NotMember { rank, name: name(), id }),
     }
 }
 
 impl Rounds {
-    /// Matches the calls of all ranks.
+    /// Matches the calls of all ranks of a recording.
     pub(super) fn new(recording: &Recording) -> Result<Self, LineError> {
-        let rounds = |members| CommunicatorRounds { calls: vec![Vec::new(); members], roots: Vec::new() };
-        let communicators = recording.communicators.list.iter();
-        let mut by_communicator: Vec<_> =
-            communicators.map(|communicator| rounds(communicator.members.len())).collect();
-        for (rank, task) in (0..).map(Rank::new).zip(&recording.tasks) {
+        let Recording { labels, communicators, tasks } = recording;
+        let mut rounds = Self::without_calls(communicators);
+        for (rank, task) in (0..).map(Rank::new).zip(tasks) {
             for (index, call) in task.calls.iter().enumerate() {
-                if let Function::Collective { .. } = recording.labels.function(call.label) {
-                    let place = communicator_of(recording, rank, call);
-                    let (communicator, position) = place.map_err(|kind| kind.at(call.line))?;
-                    by_communicator[communicator].calls[position as usize].push(index);
+                if let Function::Collective { .. } = labels.function(call.label) {
+                    let is_cut = task.is_in_call && index == task.calls.len() - 1;
+                    let (label, fields, line) = (call.label, call.collective, call.line);
+                    rounds.add(communicators, labels, rank, RoundCall { label, fields, line, is_cut })?;
                 }
             }
         }
-        for (communicator, rounds) in by_communicator.iter_mut().enumerate() {
-            rounds.check(recording, communicator)?;
-            rounds.find_roots(recording, communicator)?;
+        rounds.check(communicators, labels, |rank| tasks[rank.index()].begins_in_collective)?;
+        Ok(rounds)
+    }
+
+    /// Starts without calls.
+    pub(super) fn without_calls(communicators: &Communicators) -> Self {
+        let rounds = |communicator: &Communicator| CommunicatorRounds {
+            calls: vec![Vec::new(); communicator.members.len()],
+            roots: Vec::new(),
+        };
+        Self { by_communicator: communicators.list.iter().map(rounds).collect() }
+    }
+
+    /// Adds the next collective call of a rank.
+    pub(super) fn add(
+        &mut self,
+        communicators: &Communicators,
+        labels: &Labels,
+        rank: Rank,
+        call: RoundCall,
+    ) -> Result<(), LineError> {
+        let place = communicator_of(communicators, labels, rank, call.label, &call.fields);
+        let (communicator, position) = place.map_err(|kind| kind.at(call.line))?;
+        self.by_communicator[communicator].calls[position as usize].push(call);
+        Ok(())
+    }
+
+    /// Checks that calls match, and finds their roots. Before the first call of a rank whose recording begins in a collective operation
+    /// there may have been others.
+    pub(super) fn check(
+        &mut self,
+        communicators: &Communicators,
+        labels: &Labels,
+        begins_in_collective: impl Fn(Rank) -> bool,
+    ) -> Result<(), LineError> {
+        for (communicator, rounds) in communicators.list.iter().zip(&mut self.by_communicator) {
+            rounds.check(communicator, labels, &begins_in_collective)?;
+            rounds.find_roots(labels)?;
         }
-        Ok(Self { by_communicator })
+        Ok(())
     }
 
     /// Returns the number of calls on a communicator that all its members make.
@@ -72,7 +118,6 @@ impl Rounds {
     /// Returns call `round` (from 0) on a communicator, as its member at a position makes it.
     pub(super) fn operation(
         &self,
-        recording: &Recording,
         communicator: usize,
         round: usize,
         position: u32,
@@ -80,7 +125,7 @@ impl Rounds {
     ) -> Collective {
         let rounds = &self.by_communicator[communicator];
         let members = rounds.calls.len() as u64;
-        let fields = |member: usize| rounds.call(recording, communicator, round, member).collective;
+        let fields = |member: usize| rounds.calls[member][round].fields;
         let all_sent = || (0..rounds.calls.len()).map(|member| fields(member).sent);
         let all_received = || (0..rounds.calls.len()).map(|member| fields(member).received).collect();
         let (sent, received) = (fields(position as usize).sent, fields(position as usize).received);
@@ -136,22 +181,16 @@ impl CommunicatorRounds {
         self.calls.iter().map(Vec::len).min().unwrap_or(0)
     }
 
-    fn call<'a>(
-        &self,
-        recording: &'a Recording,
-        communicator: usize,
-        round: usize,
-        member: usize,
-    ) -> &'a Call {
-        let rank = recording.communicators.list[communicator].members[member];
-        &recording.tasks[rank.index()].calls[self.calls[member][round]]
-    }
-
     /// Checks that all members call the same operations.
-    fn check(&self, recording: &Recording, communicator: usize) -> Result<(), LineError> {
-        let Communicator { members, number, .. } = &recording.communicators.list[communicator];
+    fn check(
+        &self,
+        communicator: &Communicator,
+        labels: &Labels,
+        begins_in_collective: impl Fn(Rank) -> bool,
+    ) -> Result<(), LineError> {
+        let Communicator { members, number, .. } = communicator;
         let id = *number;
-        let name = |call: &Call| recording.labels.name(call.label).to_owned();
+        let name = |call: &RoundCall| labels.name(call.label).to_owned();
         let rounds = |member: &usize| self.calls[*member].len();
         let all = 0..self.calls.len();
         let (Some(fewest), Some(most)) = (all.clone().min_by_key(rounds), all.clone().max_by_key(rounds))
@@ -159,10 +198,10 @@ impl CommunicatorRounds {
             return Ok(());
         };
         for round in 0..rounds(&fewest) {
-            let first = self.call(recording, communicator, round, 0);
+            let first = &self.calls[0][round];
             for member in all.clone() {
-                let call = self.call(recording, communicator, round, member);
-                if recording.labels.function(call.label) != recording.labels.function(first.label) {
+                let call = &self.calls[member][round];
+                if labels.function(call.label) != labels.function(first.label) {
                     let (rank, other) = (members[member], members[0]);
                     let (found, expected, round) = (name(call), name(first), round + 1);
                     let kind = ParaverError::CollectivesDiffer { id, round, rank, found, other, expected };
@@ -176,33 +215,30 @@ impl CommunicatorRounds {
         }
         // A trace that was cut may end when some ranks are in an operation that others have not called.
         let is_cut = |member: usize| {
-            let task = &recording.tasks[members[member].index()];
             let more = &self.calls[member][calls..];
-            let ends_in_it = task.is_in_call && more == [task.calls.len() - 1];
-            (more.is_empty() || ends_in_it) && !task.begins_in_collective
+            let ends_in_it = matches!(more, [call] if call.is_cut);
+            (more.is_empty() || ends_in_it) && !begins_in_collective(members[member])
         };
         if all.clone().all(is_cut) {
             return Ok(());
         }
-        let call = self.call(recording, communicator, calls, most);
+        let call = &self.calls[most][calls];
         let (name, round, rank) = (name(call), calls + 1, members[fewest]);
         Err(ParaverError::CollectiveMissing { name, id, round, rank, calls }.at(call.line))
     }
 
     /// Finds the roots of all calls.
-    fn find_roots(&mut self, recording: &Recording, communicator: usize) -> Result<(), LineError> {
+    fn find_roots(&mut self, labels: &Labels) -> Result<(), LineError> {
         let roots = (0..self.complete()).map(|round| {
-            let first = self.call(recording, communicator, round, 0);
-            if !has_root(recording.labels.function(first.label)) {
+            let first = &self.calls[0][round];
+            if !has_root(labels.function(first.label)) {
                 return Ok(None);
             }
-            let is_root =
-                |member: &usize| self.call(recording, communicator, round, *member).collective.is_root;
-            let mut roots = (0..self.calls.len()).filter(is_root);
+            let mut roots = (0..self.calls.len()).filter(|member| self.calls[*member][round].fields.is_root);
             match (roots.next(), roots.count()) {
                 (Some(root), 0) => Ok(Some(Rank::new(root as u32))),
                 (root, more) => {
-                    let name = recording.labels.name(first.label).to_owned();
+                    let name = labels.name(first.label).to_owned();
                     let found = more + usize::from(root.is_some());
                     Err(ParaverError::Roots { name, found }.at(first.line))
                 }

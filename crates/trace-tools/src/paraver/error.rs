@@ -1,11 +1,11 @@
-//! Errors in a Paraver trace.
+//! Errors in traces of Paraver and Dimemas.
 
 use std::path::Path;
 
 use pdes_core::Rank;
 use trace_mmap::{Location, TraceError, UnmodelledError};
 
-/// An error in a line of a Paraver trace or of its `.pcf`.
+/// An error in a line of a trace of Paraver or Dimemas, or of a `.pcf`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ParaverError {
     /// The first line is no header.
@@ -48,6 +48,27 @@ pub enum ParaverError {
     UnknownRecord {
         /// The first field.
         found: String,
+    },
+    /// The first line is no header of Dimemas.
+    #[error("the header is \"{found}\", expected #DIMEMAS:\"name\":0:tasks(threads,...),communicators")]
+    DimemasHeader {
+        /// The text found.
+        found: String,
+    },
+    /// A line is no record of Dimemas.
+    #[error(
+        "a record of kind \"{found}\", expected 0 (nothing), 1 (computation), 2 (send), 3 (receive), 10 (collective operation), \
+         11 (computation of a GPU), 20 (event), d (definition) or s (offsets)"
+    )]
+    UnknownDimemasRecord {
+        /// The first field.
+        found: String,
+    },
+    /// A wait completes nothing that is pending.
+    #[error("a wait for {what}, of which none is pending")]
+    NothingPending {
+        /// The receive or collective operation.
+        what: String,
     },
     /// A task or an application does not exist.
     #[error("the {field} is {found}, expected 1 to {limit}")]
@@ -144,7 +165,7 @@ pub enum ParaverError {
         name: String,
     },
     /// A collective call is on a communicator without members in the trace, such as an intercommunicator.
-    #[error("{name} is on communicator {id}, whose members no line `c:` tells")]
+    #[error("{name} is on communicator {id}, whose members no line tells")]
     UnknownCommunicator {
         /// The call.
         name: String,
@@ -194,7 +215,7 @@ pub enum ParaverError {
         calls: usize,
     },
     /// Not exactly one rank is the root of a collective operation.
-    #[error("{name} has {found} roots (events 50100003), expected one")]
+    #[error("{name} has {found} roots, expected one")]
     Roots {
         /// The call.
         name: String,

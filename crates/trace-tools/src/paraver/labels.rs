@@ -12,7 +12,7 @@ use crate::text::Lines;
 use crate::timed::Function;
 
 /// Types of the events of MPI: point-to-point, collective, other, one-sided, files.
-const MPI_EVENTS: std::ops::RangeInclusive<u64> = 50_000_001..=50_000_005;
+pub(super) const MPI_EVENTS: std::ops::RangeInclusive<u64> = 50_000_001..=50_000_005;
 
 /// Returns whether events of a type are the begins and ends of calls of MPI.
 pub(super) fn is_mpi(event: u64) -> bool {
@@ -75,12 +75,16 @@ impl Labels {
             };
             let name =
                 fields.clone().next().ok_or(ParaverError::MissingField { field: "name of the value" })?;
-            let name = name.escape_ascii().to_string();
-            let id = LabelId(self.names.len() as u32);
-            self.names.push((name.clone(), Function::of(&name)));
-            self.by_value.insert((event, number), id);
+            self.insert(event, number, name.escape_ascii().to_string());
         }
         Ok(())
+    }
+
+    /// Names a value of a type of event.
+    pub(super) fn insert(&mut self, event: u64, value: u64, name: String) {
+        self.by_value.insert((event, value), LabelId(self.names.len() as u32));
+        let function = Function::of(&name);
+        self.names.push((name, function));
     }
 
     /// Finds the function of a value other than 0 of a type of event.

@@ -215,8 +215,10 @@ impl Calls<'_> {
         kind: CollectiveKind,
         is_nonblocking: bool,
     ) -> Result<(), ParaverError> {
-        let (index, position) = communicator_of(self.recording, self.rank, call)?;
-        let communicator = &self.recording.communicators.list[index];
+        let Recording { communicators, labels, .. } = self.recording;
+        let (index, position) =
+            communicator_of(communicators, labels, self.rank, call.label, &call.collective)?;
+        let communicator = &communicators.list[index];
         let used = self.used.entry(index).or_default();
         let round = *used;
         *used += 1;
@@ -224,7 +226,7 @@ impl Calls<'_> {
             program.push(Op::Communicator);
             return Ok(());
         }
-        let operation = self.rounds.operation(self.recording, index, round, position, kind);
+        let operation = self.rounds.operation(index, round, position, kind);
         let id = communicator.id;
         if round == 0 && id != CommId::WORLD {
             let new = Some((id, Arc::clone(&communicator.group)));

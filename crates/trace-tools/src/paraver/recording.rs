@@ -309,7 +309,7 @@ impl Task {
 }
 
 impl Communicators {
-    fn add(&mut self, number: u64, members: Vec<Rank>, tasks: u32) -> Result<(), ParaverError> {
+    pub(super) fn add(&mut self, number: u64, members: Vec<Rank>, tasks: u32) -> Result<(), ParaverError> {
         let twice = |field, found| ParaverError::Twice { field, found };
         let group =
             Group::new(members.iter().copied()).map_err(|rank| twice("task", u64::from(rank.get()) + 1))?;

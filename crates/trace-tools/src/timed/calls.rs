@@ -8,8 +8,8 @@ use std::sync::Arc;
 use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
 use trace_mmap::{
-    CallOp, Collective, CommId, CommunicatorCall, Group, Op, Peer, RecvFrom, RequestName, SendMode, SendTo,
-    Tag, TraceError, Unmodelled,
+    CallOp, Collective, CommId, CommunicatorCall, FileCall, FileName, Group, Op, Peer, RecvFrom, RequestName,
+    SendMode, SendTo, Tag, TraceError, Unmodelled,
 };
 
 use super::communicators::{Communicators, Given, Handle, Resolved, Split};
@@ -528,6 +528,20 @@ impl<'c, 'p, 'a> Calls<'c, 'p, 'a> {
         let (id, _) = self.communicator(communicator)?;
         let request = request.map(|request| self.post(request, false)).transpose()?;
         self.program.push(Op::Call(CallOp::Collective { operation, communicator: id, request }));
+        Ok(())
+    }
+
+    /// Adds a call on a file of a communicator; `request` is that of a nonblocking access.
+    pub(crate) fn file(
+        &mut self,
+        communicator: Handle,
+        request: Option<Handle>,
+        file: FileName,
+        call: FileCall,
+    ) -> Result<(), TraceError> {
+        let (communicator, _) = self.communicator(communicator)?;
+        let request = request.map(|request| self.post(request, false)).transpose()?;
+        self.program.push(Op::Call(CallOp::File { communicator, file, request, call }));
         Ok(())
     }
 

@@ -91,7 +91,6 @@ pub(crate) enum Given {
     /// `MPI_COMM_SELF`.
     Own,
     /// Made right before its first use.
-    #[cfg_attr(not(feature = "otf2"), expect(dead_code, reason = "only archives of OTF2 define groups"))]
     Group(Resolved),
 }
 
@@ -186,7 +185,6 @@ impl Communicators {
     }
 
     /// Takes the communicators that the trace itself defines, numbered below `count`, of so many ranks.
-    #[cfg(feature = "otf2")]
     pub(crate) fn new(given: FxHashMap<Handle, Given>, ranks: u32, count: u32) -> Self {
         Self { given, all: Arc::new(Group::world(ranks)), created: Vec::new(), count }
     }

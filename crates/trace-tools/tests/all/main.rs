@@ -7,10 +7,12 @@ mod calls;
 mod consistent_cut;
 mod corpus;
 mod darshan;
+mod dimemas;
 mod dumpi;
 mod errors;
 mod formats;
 mod generate;
+mod hdtrace;
 mod liballprof;
 mod measured;
 #[cfg(feature = "otf2")]
@@ -21,6 +23,7 @@ mod schedule;
 mod shapes;
 #[path = "../../../../tests/shared.rs"]
 mod shared;
+mod simai;
 mod transform;
 
 use trace_mmap::{Location, TraceError};

@@ -1,6 +1,7 @@
 //! Traces in Paraver's format: all kinds of records and calls, all errors, hostile bytes, and traces of Extrae.
 
 mod samples;
+mod written;
 
 use std::error::Error;
 use std::fs;
@@ -535,7 +536,7 @@ fn errors_of_records_have_their_line() {
         (
             "2:1:1:1:1:5:50000002:1:50100004:9\n2:1:1:1:1:6:50000002:0",
             5,
-            "MPI_Barrier is on communicator 9, whose members no line `c:` tells",
+            "MPI_Barrier is on communicator 9, whose members no line tells",
         ),
         (
             "2:1:1:1:1:5:50000002:1:50100004:2\n2:1:1:1:1:6:50000002:0",
