@@ -32,6 +32,8 @@ mod critical_paths;
 mod determinism;
 #[path = "replay/diagnosis.rs"]
 mod diagnosis;
+#[path = "replay/dimemas.rs"]
+mod dimemas;
 #[path = "replay/energy.rs"]
 mod energy;
 #[path = "replay/epochs.rs"]

@@ -35,7 +35,7 @@ fn layouts_are_described_and_written_as_schedules() {
         [&["generate"], MODEL, &["--tensor=2", "--data=2", "--batch=2", "--speed=100Tf"], &["--output"]]
             .concat();
     trace(&small, &[&schedule]).code(DONE).stdout(predicates::str::contains("4 ranks with"));
-    trace(&small, &[&archive]).code(MISUSE).stderr(predicates::str::contains("--speed is for schedules"));
+    trace(&small, &[&archive]).code(MISUSE).stderr(predicates::str::contains("--speed is for other formats"));
     trace(&["generate", "transformer", "--tensor=7", "--batch=1", "--output"], &[&archive])
         .code(MISUSE)
         .stderr(predicates::str::contains("tensor is 7, expected a divisor of kv_heads, which is 96"));

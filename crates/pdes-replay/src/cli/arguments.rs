@@ -145,12 +145,12 @@ pub(crate) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
-    /// Converts a trace of any format to an archive (.pdt), or to a GOAL schedule (.goal).
+    /// Converts a trace of any format to an archive (.pdt), a GOAL schedule (.goal), or a trace of Paraver (.prv) or Dimemas (.dim).
     Convert {
         /// Trace of any format; - is standard input.
         #[arg(value_parser = input())]
         trace: PathBuf,
-        /// Archive that is written, or schedule if it ends in .goal.
+        /// Archive that is written, or another format if it ends in .goal, .prv or .dim.
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
         /// Content of the trace: actions of MPI programs, or a GOAL schedule in text or in LogGOPSim's binary form.

@@ -20,7 +20,7 @@ use trace_mmap::{
     ConvertOptions, Cut, Finding, Folding, Info, LoadOptions, NoteKind, PairTraffic, Provenance, Storage,
     Summary, Trace, UnmodelledCalls, WorkMetric,
 };
-use trace_tools::{Extrapolated, ExtrapolationOptions, FORMATS, Input, Suspicion, open_input};
+use trace_tools::{Export, Extrapolated, ExtrapolationOptions, FORMATS, Input, Suspicion, open_input};
 
 use super::arguments::{TraceCommand, TraceFormat};
 use super::{Misuse, files, goal, progress, what_if};
@@ -34,6 +34,13 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
     | TraceCommand::Transform { trace, output, .. } = command
     {
         files::check_output(trace, output)?;
+    }
+    if let TraceCommand::Convert { trace, output, from, .. } = command
+        && (ExecutionTrace::knows(trace) || *from == TraceFormat::Goal || is_schedule_file(trace))
+        && let Some(export) = Export::of(output).filter(|export| export.extension != "goal")
+    {
+        let hint = format!("{}: a graph of operations has no form among {}", trace.display(), export.name);
+        return Err(Misuse(hint).into());
     }
     if let TraceCommand::Extrapolate { traces, output, .. } = command {
         traces.iter().try_for_each(|trace| files::check_output(trace, output))?;
@@ -68,23 +75,21 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
             }
             goal::convert(trace, output)?
         }
-        TraceCommand::Convert { trace, output, from: _, threads: _, flat, shards, speed, chakra: _ }
-            if output.extension().is_some_and(|end| end == "goal") =>
-        {
-            if *flat || *shards != 1 {
-                return Err(Misuse(
-                    "--flat and --shards are for archives, not for GOAL schedules".to_owned(),
-                )
-                .into());
-            }
-            write_schedule(trace, output, *speed)?
-        }
         TraceCommand::Convert { trace, output, from: _, threads, flat, shards, speed, chakra: _ } => {
-            let folding = if *flat { Folding::Never } else { Folding::WhereFaster };
-            let provenance = speed.map(|speed| with_speed(trace, speed)).transpose()?;
-            let options =
-                ConvertOptions { folding, shards: *shards, provenance, ..ConvertOptions::default() };
-            convert(trace, output, *threads, options)?
+            match Export::of(output) {
+                Some(export) if *flat || *shards != 1 => {
+                    let hint = format!("--flat and --shards are for archives, not for {}", export.name);
+                    return Err(Misuse(hint).into());
+                }
+                Some(export) => write_export(export, trace, output, *speed)?,
+                None => {
+                    let folding = if *flat { Folding::Never } else { Folding::WhereFaster };
+                    let provenance = speed.map(|speed| with_speed(trace, speed)).transpose()?;
+                    let options =
+                        ConvertOptions { folding, shards: *shards, provenance, ..ConvertOptions::default() };
+                    convert(trace, output, *threads, options)?
+                }
+            }
         }
         TraceCommand::Info { trace, json } if is_schedule_file(trace) => match json {
             true => return Err(Misuse("--json is for traces of MPI programs".to_owned()).into()),
@@ -151,13 +156,13 @@ fn convert(input: &Path, output: &Path, threads: usize, options: ConvertOptions<
     Ok(describe_archive(output, &converted.summary))
 }
 
-/// Writes a trace as the text of a schedule.
-fn write_schedule(input: &Path, output: &Path, speed: Option<f64>) -> Result<String> {
-    let scheduled = trace_tools::schedule(&load(input)?, speed)?;
-    for (name, calls) in &scheduled.left_out {
-        tracing::warn!("{name}: {calls} call(s) are not in the schedule");
+/// Writes a trace in a format other than an archive.
+fn write_export(export: &Export, input: &Path, output: &Path, speed: Option<f64>) -> Result<String> {
+    let exported = export.write(&load(input)?, output, speed)?;
+    for (name, calls) in &exported.left_out {
+        tracing::warn!("{name}: {calls} call(s) are not in {}", output.display());
     }
-    goal::write_text(&scheduled.schedule, output)
+    Ok(format!("{}: {}\n", output.display(), exported.extent))
 }
 
 fn cut(input: &Path, output: &Path, what: Cut) -> Result<String> {

@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use netmodel::quantity::Speed;
 use pdes_replay::ProgramArguments;
+use trace_tools::Export;
 
 use super::super::progress;
 
@@ -14,7 +15,7 @@ use super::super::progress;
 pub(crate) struct GenerateArguments {
     #[command(flatten)]
     program: ProgramArguments,
-    /// Archive that is written; with the name FILE.goal its schedule.
+    /// Archive that is written; with the name FILE.goal its schedule, FILE.dim for Dimemas.
     #[arg(short, long, value_name = "FILE", global = true)]
     output: Option<PathBuf>,
     /// Number of data files, each for an equal part of the ranks.
@@ -30,22 +31,22 @@ pub(super) fn run(arguments: &GenerateArguments) -> Result<String> {
     let Some(output) = &arguments.output else {
         return Err(super::super::Misuse("name the archive to write with --output FILE".to_owned()).into());
     };
-    let is_schedule = output.extension().is_some_and(|end| end == "goal");
-    if arguments.speed.is_some() && !is_schedule {
-        let hint = "--speed is for schedules, with --output FILE.goal; of an archive give it to the replay";
+    let export = Export::of(output);
+    if arguments.speed.is_some() && export.is_none() {
+        let hint =
+            "--speed is for other formats, such as --output FILE.goal; of an archive give it to the replay";
         return Err(super::super::Misuse(hint.to_owned()).into());
     }
-    let folder = is_schedule.then(tempfile::tempdir).transpose()?;
+    let folder = export.map(|_| tempfile::tempdir()).transpose()?;
     let archive = &folder.as_ref().map_or(output.clone(), |folder| folder.path().join("program.pdt"));
     let generator = arguments.program.generator()?;
     let done = AtomicU64::new(0);
     let write =
         || -> Result<_> { Ok(arguments.program.write(&*generator, archive, arguments.shards, &done)?) };
     let summary = progress::watch_count(&done, generator.ranks().into(), "ranks", write)?;
-    let described = if is_schedule {
-        super::write_schedule(archive, output, arguments.speed)?
-    } else {
-        super::describe_archive(output, &summary)
+    let described = match export {
+        Some(export) => super::write_export(export, archive, output, arguments.speed)?,
+        None => super::describe_archive(output, &summary),
     };
     let notes = generator.notes().into_iter().map(|note| note + "\n");
     Ok(described + &notes.collect::<String>())
