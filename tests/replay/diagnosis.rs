@@ -641,7 +641,8 @@ fn the_page_of_a_report_has_a_diagnosis() {
     present.arg("report").arg(&report).arg("--diagnosis").arg(&json).arg("--timeline").arg(&timeline);
     present.arg("-o").arg(&page).assert().code(DONE);
     let text = std::fs::read_to_string(page).unwrap();
-    for words in ["\"problems\":[{", "\"efficiencies\":{", "\"timelines\":[{", "\"states\":[\"late_sender\"]"] {
+    for words in ["\"problems\":[{", "\"efficiencies\":{", "\"timelines\":[{", "\"states\":[\"late_sender\"]"]
+    {
         assert!(text.contains(words), "{words}");
     }
     let damaged = command()

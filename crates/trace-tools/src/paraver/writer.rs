@@ -63,7 +63,7 @@ pub(crate) fn write(
             persistent: FxHashMap::default(),
             left_out: &mut left_out,
         };
-        if program.len() > 0 {
+        if !program.is_empty() {
             let measured = program.measured().ok_or(ExportError::NoTimes)?;
             measured.for_each(|(action, time)| task.action(action, time.map_or(0, nanos)));
         }
@@ -289,6 +289,7 @@ impl Task<'_> {
                     CommunicatorCall::Split => "Comm_split",
                     CommunicatorCall::Dup => "Comm_dup",
                     CommunicatorCall::Create | CommunicatorCall::CreateGroup => "Comm_create",
+                    CommunicatorCall::Define => return,
                 };
                 self.call(OTHER, function, OTHERS, time, "");
             }
