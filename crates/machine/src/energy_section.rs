@@ -33,7 +33,6 @@ pub struct EnergySection {
     #[schemars(extend("x-default" = "none"))]
     pub messages: BTreeMap<String, MessageEnergy>,
     /// Energy of each byte that crosses a link, of the ports of switches, by the names of the links, as their power; in J/B.
-    #[schemars(extend("x-default" = "none"))]
     pub traffic: BTreeMap<String, f64>,
     /// Carbon intensity of the electricity: a number, or pairs of an instant, the first 0, and the intensity from there on.
     #[schemars(extend("x-unit" = "g/kWh", "x-default" = "none"))]

@@ -129,7 +129,7 @@ fn errors_have_their_element() {
             8,
             "Gatherv is call 1 with counts on its communicator, but rank 1",
         ),
-        ("<Barrier cid='0' time='1' end='2'>", 9, "expected `</Barrier>`, but `</Program>` was found"),
+        ("<Barrier cid='0' time='1' end='2'>", 10, "expected `</Barrier>`, but `</Program>` was found"),
     ];
     for (calls, element, message) in cases {
         let error = read([calls, ""]).expect_err(calls);
