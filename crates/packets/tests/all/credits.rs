@@ -33,6 +33,25 @@ fn a_link_sends_a_buffer_in_each_loop() {
     }
 }
 
+/// The share of the link is that of a buffer in a loop.
+#[test]
+fn a_buffer_in_each_loop_is_a_share_of_the_link() {
+    for (bytes, buffer, rate, latency, expected) in [
+        (256, 4, 12.5, 100.0, 0.371_552_975),
+        (256, 16, 12.5, 100.0, 1.0),
+        (4096, 1, 25.0, 500.0, 0.140_775_364),
+        (1000, 11, 10.0, 450.0, 1.0),
+    ] {
+        let last = |buffers: u32| {
+            let message = (0, 0, 1, u64::from(buffers * buffer) * u64::from(bytes));
+            run(&chain(&[(rate, latency)]), &credits(bytes, buffer), &[message]).last()
+        };
+        let sent = f64::from(100 * buffer * bytes) / rate * 1e3;
+        let share = sent / (last(101) - last(1)) as f64;
+        assert!((share - expected).abs() < 1e-9, "{buffer} buffers: {share}, expected {expected}");
+    }
+}
+
 /// One message of 489 packets of 4150 B and one of 2010 B over six links of 100 Gb/s and 1 us, with cut-through: `B` packets in each loop
 /// of 2.332 us, 0.161 us for the last packet and 6 us of latency.
 #[test]

@@ -3,10 +3,11 @@
 
 use std::path::PathBuf;
 
-use packets::{InFlight, PacketParameters, PacketRouting};
+use packets::{DegradedLink, InFlight, PacketParameters, PacketRouting, Weights};
 
 use crate::driver::{Run, Sent, run};
 use crate::networks::{fat_tree, leaf_spine, network};
+use crate::oracle;
 
 fn parameters(routing: PacketRouting) -> PacketParameters {
     PacketParameters {
@@ -18,10 +19,14 @@ fn parameters(routing: PacketRouting) -> PacketParameters {
     }
 }
 
-/// Reads a matrix: its number of hosts, and `src->dst [id k] start t size bytes`, the start in picoseconds.
+/// Reads a published matrix.
 fn matrix(name: &str) -> (u32, Vec<Sent>) {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples/htsim/data/cm");
-    let text = std::fs::read_to_string(directory.join(name)).unwrap();
+    matrix_of(&std::fs::read_to_string(directory.join(name)).unwrap())
+}
+
+/// Reads a matrix: its number of hosts, and `src->dst [id k] start t size bytes`, the start in picoseconds.
+fn matrix_of(text: &str) -> (u32, Vec<Sent>) {
     let sent = |line: &str| {
         let (ends, rest) = line.split_once(' ')?;
         let (src, dst) = ends.split_once("->")?;
@@ -33,7 +38,7 @@ fn matrix(name: &str) -> (u32, Vec<Sent>) {
         Some((number("start")?, src.parse().ok()?, dst.parse().ok()?, number("size")?))
     };
     let messages: Vec<Sent> = text.lines().filter_map(sent).collect();
-    assert!(!messages.is_empty(), "{name}");
+    assert!(!messages.is_empty());
     let hosts = text.lines().find_map(|line| line.strip_prefix("Nodes ")?.trim().parse().ok());
     (hosts.unwrap(), messages)
 }
@@ -47,10 +52,13 @@ fn acknowledged(done: &Run, links: f64, rate: f64) -> (f64, f64) {
 
 /// Runs a matrix on the default network: the full fat tree of three levels that has room for all hosts, 100 Gb/s and 1 us.
 fn last_on_fat_tree(name: &str, routing: PacketRouting) -> f64 {
-    let (hosts, messages) = matrix(name);
-    let ports = (2..).step_by(2).find(|ports: &u32| ports.pow(3) / 4 >= hosts).unwrap();
+    last_of(&matrix(name), &parameters(routing))
+}
+
+fn last_of((hosts, messages): &(u32, Vec<Sent>), parameters: &PacketParameters) -> f64 {
+    let ports = (2..).step_by(2).find(|ports: &u32| ports.pow(3) / 4 >= *hosts).unwrap();
     let platform = network(&fat_tree(ports), 12.5, 1000.0);
-    acknowledged(&run(&platform, &parameters(routing), &messages), 6.0, 12.5).1
+    acknowledged(&run(&platform, parameters, messages), 6.0, 12.5).1
 }
 
 #[track_caller]
@@ -124,4 +132,70 @@ fn oversubscribed_networks_are_between_the_bound_and_htsim() {
     let (_, last) = acknowledged(&run(&platform, &parameters(PacketRouting::Spray), &messages), 4.0, 12.5);
     assert!((640.0..785.774).contains(&last), "{last}");
     assert_within(last, 785.774, 0.2);
+}
+
+/// Reads the matrix of a run of `../shared/oracle/packets/htsim.csv`, and the range of the ends of its last message, by seed \[us\].
+fn own_run(case: &str, matrix: &str) -> ((u32, Vec<Sent>), [f64; 2]) {
+    let messages = matrix_of(&oracle::text(&format!("cm/{matrix}.cm")));
+    (messages, ["last_us_min", "last_us_max"].map(|column| oracle::number("htsim.csv", case, column)))
+}
+
+/// Runs of htsim on other matrices. Queues drop nothing here, and know at once what htsim's senders learn from acknowledgements.
+#[test_with::shared]
+fn own_runs_are_within_ten_percent() {
+    for (case, matrix, routing) in [
+        ("i16-nscc", "incast16", PacketRouting::Spray),
+        ("i128-nscc", "incast128", PacketRouting::Spray),
+        ("o16", "outcast16", PacketRouting::Spray),
+        ("p128-oblivious", "perm128", PacketRouting::Spray),
+        ("p128-reps", "perm128", PacketRouting::Spray),
+        ("p128-mixed", "perm128", PacketRouting::Spray),
+        ("p128-ar", "perm128", PacketRouting::Adaptive),
+        ("p1024", "perm1024", PacketRouting::Spray),
+    ] {
+        let (messages, [least, most]) = own_run(case, matrix);
+        let last = last_of(&messages, &parameters(routing));
+        assert!(
+            (0.9 * least..1.1 * most).contains(&last),
+            "{case}: {last} us, expected {least} to {most} us"
+        );
+    }
+}
+
+/// One hashed path for each flow: htsim's seeds are within the spread of ours.
+#[test_with::shared]
+fn own_runs_with_hashed_paths_are_within_the_spread_of_seeds() {
+    for (case, matrix) in [("p16-1", "perm16"), ("shift128-1", "shift128")] {
+        let (messages, [least, most]) = own_run(case, matrix);
+        let last = |seed| last_of(&messages, &PacketParameters { seed, ..parameters(PacketRouting::Ecmp) });
+        let lasts: Vec<f64> = (1..=20).map(last).collect();
+        assert!(
+            lasts.iter().any(|&last| last < least) && lasts.iter().any(|&last| last > most),
+            "{case}: {lasts:?}"
+        );
+    }
+}
+
+/// A slow link costs little where its share of packets is what it can carry, as htsim's senders find out.
+#[test_with::shared]
+fn a_slow_link_costs_little_by_weight() {
+    let (messages, [least, most]) = own_run("p128-failed1", "perm128");
+    let platform = network(&fat_tree(8), 12.5, 1000.0);
+    let cable = platform.links().last().unwrap().name.strip_suffix("_DOWN").unwrap();
+    let degraded = vec![DegradedLink { link: cable.to_owned(), rate: 0.25 }];
+    let by_weight =
+        PacketParameters { degraded, weights: Weights::Capacity, ..parameters(PacketRouting::Spray) };
+    let last = last_of(&messages, &by_weight);
+    assert!((0.9 * least..1.1 * most).contains(&last), "{last} us, expected {least} to {most} us");
+    let blind = PacketParameters { weights: Weights::Equal, ..by_weight };
+    assert!(last_of(&messages, &blind) > 1.1 * most);
+}
+
+#[test_with::shared]
+fn an_own_oversubscribed_run_is_between_the_bound_and_htsim() {
+    let (messages, [least, _]) = own_run("p128-4to1", "perm128");
+    let bound = oracle::number("htsim.csv", "p128-4to1", "capacity_bound_us");
+    let platform = network(&leaf_spine(8, 16, 4), 12.5, 1000.0);
+    let (_, last) = acknowledged(&run(&platform, &parameters(PacketRouting::Spray), &messages.1), 4.0, 12.5);
+    assert!((bound..least).contains(&last), "{last} us, between {bound} and {least} us");
 }
