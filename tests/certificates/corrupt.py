@@ -5,7 +5,8 @@
 
 A corruption changes what the certificate says of the run, with the trace given. What would say the same is not made: the first of two
 vectors of rates of one instant is not left out, and routes that no message takes stay, as do cuts that end no repeated interval. Nor are
-bandwidths of links changed, which are a statement. The number of lines at the end is set right, so that it refuses nothing.
+statements changed: bandwidths of links, and which rank of a host an algorithm lets send or receive a message. The number of lines at the
+end is set right, so that it refuses nothing.
 """
 
 import random
@@ -41,6 +42,7 @@ class Certificate:
     def __init__(self, lines, program):
         self.lines, self.program = [line.split() for line in lines[:-1]], program
         self.of = {}
+        self.hosts = {words[1]: words[2] for words in self.lines if words[0] == "P"}
         for index, words in enumerate(self.lines):
             self.of.setdefault(words[0], []).append(index)
         crossed = {(words[3], words[4]) for words in self.lines if words[0] == "B"}
@@ -112,6 +114,9 @@ class Certificate:
         elif kind == "M":
             place = random.randrange(1, 7)
             words[place] = shifted(words[place], random)
+            hosts = [self.hosts.get(rank) for rank in (words[place], self.lines[index][place])]
+            if place <= 2 and words[8] != "-" and hosts[0] == hosts[1]:
+                return self.corrupted(random)
         else:
             # Amounts of computations have fractions.
             place = random.randrange(1, len(words)) if kind != "P" else 2
