@@ -1,4 +1,4 @@
-//! How far a parameter may grow until a run takes little more time.
+//! Limits of parameters, within which a run takes little more time.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,8 @@ impl KnownTimes {
         self.0.insert(factor.to_bits(), time);
     }
 
-    /// Finds the largest factor with which the time is within a limit, which the time with factor 1 is; `None` if it is above `most`. The time is nearly a line between two factors that are near each other, so a few replays are enough.
+    /// Finds the largest factor with which the time is within a limit, which the time with factor 1 is; `None` if it is above `most`. The
+    /// time is nearly a line between two factors that are near each other, so a few replays are enough.
     fn largest_factor<E>(
         &mut self,
         limit: f64,

@@ -272,9 +272,9 @@ impl Priced<'_> {
                 let curve = sampled(range, |factor| self.time(factor))?;
                 let known = curve.iter().filter(|point| point.factor >= 1.0);
                 let known = known.map(|point| (point.factor, point.time_s));
-                let limits = Limit::search(known, range[1], |factor| Ok(self.time(factor)? / 1e12));
-                let limits: Result<_, PricesError> = limits;
-                (Some(curve), Some(limits?))
+                let limits =
+                    Limit::search(known, range[1], |factor| self.time(factor).map(|time| time / 1e12))?;
+                (Some(curve), Some(limits))
             }
             None => (None, None),
         };

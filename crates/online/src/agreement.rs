@@ -1,4 +1,4 @@
-//! What the members of a collective operation must agree on: a call, its root, its amount of data.
+//! Agreement of the members of a collective operation on the call, its root, and its amount of data.
 
 use pdes_core::Rank;
 

@@ -1,4 +1,4 @@
-//! What can be told of a program before it starts.
+//! Checks of a program before it starts.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

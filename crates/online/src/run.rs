@@ -40,7 +40,7 @@ pub(crate) struct Run {
 pub(crate) struct RunSettings {
     /// Flops of a unit of computation: of a second here, or of an instruction.
     pub(crate) flops_per_unit: f64,
-    /// What the flops of a recorded trace count.
+    /// Metric that the flops of a recorded trace count.
     pub(crate) work_metric: Option<WorkMetric>,
     /// Number of threads of the simulation.
     pub(crate) threads: usize,

@@ -31,7 +31,7 @@ pub enum ProgramError {
     Recipe {
         /// The program and its arguments.
         found: String,
-        /// What is wrong with them.
+        /// The fault in them.
         message: String,
     },
     /// The program cannot have these parameters.
@@ -71,7 +71,7 @@ pub struct ProgramArguments {
     seed: u64,
 }
 
-/// What `trace.generate` has.
+/// The value of `trace.generate`.
 #[derive(Debug, Parser)]
 #[command(
     name = "trace.generate",

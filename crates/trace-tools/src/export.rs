@@ -36,7 +36,7 @@ pub static EXPORTS: &[Export] = &[
 pub struct Exported {
     /// Number of ranks and operations or records, as text.
     pub extent: String,
-    /// What the format does not hold, with the number of calls or arguments.
+    /// Parts of the trace that the format does not hold, with the number of calls or arguments.
     pub left_out: BTreeMap<String, u64>,
 }
 

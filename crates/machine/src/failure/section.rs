@@ -71,7 +71,7 @@ pub enum Star {
     Each,
 }
 
-/// What becomes of a job with ranks on a host that dies.
+/// Fate of a job with ranks on a host that dies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
@@ -86,7 +86,7 @@ pub enum Recovery {
     Shrink,
 }
 
-/// What failures of hosts do to a job, and the checkpoints against them.
+/// Effects of failing hosts on a job, and the checkpoints against them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("x-page" = "failures.md"))]
@@ -94,7 +94,7 @@ pub struct FailuresSection {
     /// Seed of the random numbers.
     #[schemars(extend("default" = 1))]
     pub seed: Option<u64>,
-    /// What becomes of a job with ranks on a host that dies.
+    /// Fate of a job with ranks on a host that dies.
     #[schemars(extend("default" = "end"))]
     pub recovery: Recovery,
     /// Work between two checkpoints of the job.

@@ -51,7 +51,7 @@ fn wait_at_random_times(load: f64, size: impl Fn(&mut Random) -> f64) -> f64 {
     waits.sum::<u64>() as f64 / 1e6 / messages.len() as f64
 }
 
-/// Of equal sizes `rho / (2 (1 - rho))`, of exponential ones `rho / (1 - rho)`.
+/// The mean wait is `rho / (2 (1 - rho))` with equal sizes, `rho / (1 - rho)` with exponential ones.
 #[test]
 fn packets_at_random_times_wait_as_long_as_pollaczek_and_khinchine_say() {
     for load in [0.1, 0.5] {

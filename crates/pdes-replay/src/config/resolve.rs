@@ -393,12 +393,11 @@ fn trace_file(
             "generate",
             format!("stands beside {section}.{key}: leave one of them out"),
         )),
+        (None, Some(recipe)) => match generate(recipe) {
+            Ok(generated) => Ok(Some(generated)),
+            Err(error) => Err(value_error(section, "generate", error.to_string())),
+        },
         (path, None) => Ok(path.map(TraceFile::from)),
-        (None, Some(recipe)) => {
-            let generated =
-                generate(recipe).map_err(|error| value_error(section, "generate", error.to_string()))?;
-            Ok(Some(generated))
-        }
     }
 }
 

@@ -26,7 +26,7 @@ pub struct Failures {
     pub resources: Vec<ResourceFailure>,
     /// The job on hosts that die; null if none does.
     pub job: Option<FailedJob>,
-    /// What does not happen as it was asked for.
+    /// Events that do not happen as they were asked for.
     pub left_out: Vec<String>,
 }
 

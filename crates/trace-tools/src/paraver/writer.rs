@@ -10,11 +10,10 @@ use outputs::AtomicFile;
 use pdes_core::{Bytes, Rank};
 use rustc_hash::FxHashMap;
 use trace_mmap::{
-    Action, Call, Collective, CommIdx, CommunicatorCall, OutIdx, RankTrace, SendMode, SendRecv, Slot, Source,
-    Tag, Trace, nanos,
+    Action, Call, Collective, CommIdx, OutIdx, RankTrace, SendMode, SendRecv, Slot, Source, Tag, Trace, nanos,
 };
 
-use super::dimemas::writer::{Numbers, WORLD, amounts, name};
+use super::dimemas::writer::{Numbers, WORLD, amounts, creation, name};
 use super::dimemas::{COLLECTIVE, FUNCTIONS, OTHER, POINT_TO_POINT};
 use crate::export::{ExportError, Exported};
 
@@ -285,12 +284,7 @@ impl Task<'_> {
             // One that was made for its first use, when nobody called anything.
             Call::NewCommunicator { .. } if time == 0 => {}
             Call::NewCommunicator { kind, .. } => {
-                let function = match kind {
-                    CommunicatorCall::Split => "Comm_split",
-                    CommunicatorCall::Dup => "Comm_dup",
-                    CommunicatorCall::Create | CommunicatorCall::CreateGroup => "Comm_create",
-                    CommunicatorCall::Define => return,
-                };
+                let Some(function) = creation(*kind) else { return };
                 self.call(OTHER, function, OTHERS, time, "");
             }
             Call::FreeCommunicator { .. } => self.call(OTHER, "Comm_free", OTHERS, time, ""),

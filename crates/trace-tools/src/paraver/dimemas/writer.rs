@@ -210,12 +210,7 @@ impl Task<'_> {
                 self.collective(self.program.collective(*operation), *communicator, *slot)
             }
             Call::NewCommunicator { kind, .. } => {
-                let name = match kind {
-                    CommunicatorCall::Split => "Comm_split",
-                    CommunicatorCall::Dup => "Comm_dup",
-                    CommunicatorCall::Create | CommunicatorCall::CreateGroup => "Comm_create",
-                    CommunicatorCall::Define => return Ok(()),
-                };
+                let Some(name) = creation(*kind) else { return Ok(()) };
                 self.leave_out("time of making a communicator");
                 self.call(OTHER, name, &[])
             }
@@ -387,6 +382,16 @@ fn function(transfer: Transfer, is_immediate: bool) -> &'static str {
         (Transfer::Send(.., SendMode::Buffered), true) => "Ibsend",
         (Transfer::Send(.., SendMode::Ready), false) => "Rsend",
         (Transfer::Send(.., SendMode::Ready), true) => "Irsend",
+    }
+}
+
+/// Returns the name of the function that creates a communicator, without `MPI_`; `None` if none does.
+pub(in crate::paraver) fn creation(kind: CommunicatorCall) -> Option<&'static str> {
+    match kind {
+        CommunicatorCall::Split => Some("Comm_split"),
+        CommunicatorCall::Dup => Some("Comm_dup"),
+        CommunicatorCall::Create | CommunicatorCall::CreateGroup => Some("Comm_create"),
+        CommunicatorCall::Define => None,
     }
 }
 
