@@ -187,7 +187,7 @@ fn generated(folder: &Folder, generator: &dyn Generator) -> std::path::PathBuf {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn loops_of_any_body(

@@ -232,10 +232,10 @@ fn finish(
     left: Leftovers,
     mut outcome: Outcome,
 ) -> Result<Outcome, SimulationError> {
-    let Leftovers { receives, messages, examples: named } = left;
+    let Leftovers { receives, messages, examples } = left;
     let operations = operations as u64 - begun;
     if operations + receives + messages > 0 {
-        return Err(SimulationError::Unmatched { operations, receives, messages, left: named });
+        return Err(SimulationError::Unmatched { operations, receives, messages, left: examples });
     }
     outcome.events = begun + outcome.messages;
     Ok(outcome)

@@ -74,7 +74,7 @@ use crate::{
 pub use certificate::EpochViolation;
 use message::{MessageSpec, Outbox};
 pub use parallel::{EpochMachine, EpochRegion, RegionMessage};
-use region::Region;
+use region::RegionState;
 use route::NetworkContext;
 use unit::ShareScale;
 
@@ -111,7 +111,7 @@ const CHECKED_BOUNDARIES: u64 = if cfg!(debug_assertions) { 1 } else { 4096 };
 #[derive(Debug)]
 pub struct EpochNetwork<'p, T> {
     context: NetworkContext<'p>,
-    regions: Vec<Region<T>>,
+    regions: Vec<RegionState<T>>,
     timers: EventQueue<T>,
     /// Next event of each region, then next boundary of each.
     next_events: IndexedEventHeap,
@@ -216,14 +216,14 @@ fn make_regions<T: Copy>(
     context: &NetworkContext<'_>,
     epoch: SimDuration,
     numbers: Range<u32>,
-) -> Vec<Region<T>> {
+) -> Vec<RegionState<T>> {
     let (hosts, links) = (context.regions.hosts_by_region(), context.regions.links_by_region());
     let region = |(number, (hosts, links)): (u32, (&Vec<HostId>, &Vec<_>))| {
         let links = links.iter().map(|&link| {
             let link = context.platform.link(link);
             (link.bandwidth, link.sharing == crate::Sharing::FatPipe)
         });
-        let mut region = Region::new(RegionId::new(number), epoch, context, hosts, links);
+        let mut region = RegionState::new(RegionId::new(number), epoch, context, hosts, links);
         region.apply_changes(context, SimTime::ZERO);
         region
     };
@@ -235,7 +235,7 @@ fn make_regions<T: Copy>(
 fn link_totals<'a, T: Copy + 'a>(
     platform: &'a Platform,
     links: &'a [Vec<LinkId>],
-    regions: impl Iterator<Item = &'a mut Region<T>>,
+    regions: impl Iterator<Item = &'a mut RegionState<T>>,
     end: SimTime,
 ) -> impl Iterator<Item = LinkTotals<'a>> {
     links.iter().zip(regions).flat_map(move |(links, region)| region.link_totals(platform, links, end))
@@ -255,7 +255,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
     ) -> Result<Self, EpochError> {
         let all = 0..regions.count();
         let context = make_context(platform, parameters, regions, epoch)?;
-        let mut regions: Vec<Region<T>> = make_regions(&context, epoch, all.clone());
+        let mut regions: Vec<RegionState<T>> = make_regions(&context, epoch, all.clone());
         regions.iter_mut().for_each(|region| region.is_stale = true);
         let mut earliest = IndexedEventHeap::default();
         earliest.grow(2 * regions.len());
@@ -279,7 +279,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
 
     /// Returns the statistics of the epochs so far. Costs the number of links.
     pub fn summary(&self) -> EpochSummary {
-        let violations = self.regions.iter().map(Region::capacity_violation);
+        let violations = self.regions.iter().map(RegionState::capacity_violation);
         EpochSummary { counts: self.counts(), capacity_violation: violations.fold(0.0, f64::max) }
     }
 
@@ -445,7 +445,7 @@ impl<T: Copy> NetworkModel<T> for EpochNetwork<'_, T> {
     }
 
     fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
-        self.regions.iter().flat_map(Region::unfinished).chain(self.timers.iter().copied())
+        self.regions.iter().flat_map(RegionState::unfinished).chain(self.timers.iter().copied())
     }
 
     /// Enables the recording of link loads: a kilobyte for each link that carries anything.
@@ -455,12 +455,12 @@ impl<T: Copy> NetworkModel<T> for EpochNetwork<'_, T> {
     }
 
     fn with_host_loads(mut self) -> Self {
-        self.regions = self.regions.into_iter().map(Region::recording_hosts).collect();
+        self.regions = self.regions.into_iter().map(RegionState::recording_hosts).collect();
         self
     }
 
     fn host_totals(&self) -> Vec<HostTotals> {
-        self.regions.iter().flat_map(Region::host_totals).collect()
+        self.regions.iter().flat_map(RegionState::host_totals).collect()
     }
 
     fn link_loads(&mut self, end: SimTime) -> Option<LinkLoads> {

@@ -198,7 +198,7 @@ impl RegionalEngine {
             self.run_workers(epoch, (processes, regions), (&locations, &blocks, 0), progress, None);
         let MemberResult {
             fault,
-            tally: RegionalSummary { summary: tally, conditional, cut, exchange_counts },
+            tally: RegionalSummary { summary, conditional, cut, exchange_counts },
             processes,
             regions,
         } = whole;
@@ -206,11 +206,11 @@ impl RegionalEngine {
             return Err(UnorderedConditional { lp, at });
         }
         progress.publish_end(last_clock(&processes));
-        let ending = match fault.ending(tally.waiting) {
-            Ending::Deadlocked(_) if tally.is_stopped => Ending::StoppedAtCheckpoint,
+        let ending = match fault.ending(summary.waiting) {
+            Ending::Deadlocked(_) if summary.is_stopped => Ending::StoppedAtCheckpoint,
             ending => ending,
         };
-        let run = Run { ending, processes, steps: tally.steps };
+        let run = Run { ending, processes, steps: summary.steps };
         let timing = worker_result.stopwatch.map(Stopwatch::timing);
         Ok(RegionalRun { run, regions, cut, exchange_counts, timing })
     }
@@ -258,20 +258,19 @@ impl RegionalEngine {
             let placement = (&*locations, blocks, me);
             let (whole, worker_result) = self.run_workers(epoch, part, placement, progress, gateway);
             let MemberResult { fault, tally, processes, regions } = whole;
-            let RegionalSummary { summary: all, conditional, cut, exchange_counts } =
-                match worker_result.gateway {
-                    Some(mut gateway) => match gateway.take_error() {
-                        Some(error) => return Err(error),
-                        None => gateway.finish(tally)?,
-                    },
-                    None => tally,
-                };
+            let RegionalSummary { summary, conditional, cut, exchange_counts } = match worker_result.gateway {
+                Some(mut gateway) => match gateway.take_error() {
+                    Some(error) => return Err(error),
+                    None => gateway.finish(tally)?,
+                },
+                None => tally,
+            };
             if let Some((at, lp)) = conditional {
                 return Ok(Err(UnorderedConditional { lp, at }));
             }
             progress.publish_end(last_clock(&processes));
-            let steps = all.steps;
-            let run = Run { ending: fault.cluster_ending(all), processes, steps };
+            let steps = summary.steps;
+            let run = Run { ending: fault.cluster_ending(summary), processes, steps };
             let timing = worker_result.stopwatch.map(Stopwatch::timing);
             Ok(Ok(RegionalRun { run, regions, cut, exchange_counts, timing }))
         })

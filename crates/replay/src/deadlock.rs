@@ -190,8 +190,8 @@ impl fmt::Display for Deadlock {
             _ => "ranks wait for ever",
         };
         write!(f, "deadlock in the program: {} {what}", self.waiting)?;
-        for WaitingRank { rank, waiting, position: place, .. } in &self.chain {
-            write!(f, "\n  rank {rank} waits {place} ")?;
+        for WaitingRank { rank, waiting, position, .. } in &self.chain {
+            write!(f, "\n  rank {rank} waits {position} ")?;
             match waiting.awaited {
                 Awaited::Sender(peer) => write!(f, "for a message from rank {peer}")?,
                 Awaited::AnySender => write!(f, "for a message from any rank")?,

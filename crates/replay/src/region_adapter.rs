@@ -157,30 +157,31 @@ where
 
     #[inline]
     fn submit(&mut self, submitted: SubmittedWork<WorkRequest>) {
-        let SubmittedWork { at, tie_break: order, from: submitter, request } = submitted;
+        let SubmittedWork { at, tie_break, from, request } = submitted;
         let WorkRequest { work, completion } = request;
         let tag = NetworkTag::Ranks(completion);
         match work {
             Work::Transfer { route: HostPair { src, dst }, bytes } => {
-                let origin = self.lp_hosts.of(submitter);
-                let message = Message { at, order, submitter, origin, src, dst, size: bytes, tag };
+                let origin = self.lp_hosts.of(from);
+                let message =
+                    Message { at, order: tie_break, submitter: from, origin, src, dst, size: bytes, tag };
                 let sent = self.network.send(message);
                 sent.expect("a rank resolves its route before it sends");
             }
             Work::Compute { flops } => {
-                self.network.compute(at, self.lp_hosts.of(submitter), flops, tag);
+                self.network.compute(at, self.lp_hosts.of(from), flops, tag);
             }
             Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), tag),
             Work::Access(access) => {
                 let storage = self.storage.as_mut().expect("ranks that access files have storage");
                 storage.submit(&mut self.network, at, access, completion);
                 if at < self.network.now() {
-                    self.late.get_or_insert((at, submitter));
+                    self.late.get_or_insert((at, from));
                 }
             }
         }
         if self.late.is_none() && self.network.is_late() {
-            self.late = Some((at, submitter));
+            self.late = Some((at, from));
         }
     }
 

@@ -142,7 +142,7 @@ impl Otf2Writer {
 
     /// Writes the events of the current time, ordered so that regions nest and messages lie inside calls.
     fn write_pending(&mut self) -> Result<(), Otf2Error> {
-        let PendingEvents { at, received, mut sent, zero_length_calls: points, state, wait } =
+        let PendingEvents { at, received, mut sent, zero_length_calls, state, wait } =
             std::mem::take(&mut self.pending);
         let ticks = at.as_picos();
         // Order: leave regions that ended before, receive, send in the call that ends now, leave it, then begin new
@@ -151,13 +151,13 @@ impl Otf2Writer {
         for (from, tag, bytes) in received {
             self.archive.receive(ticks, self.member(from), tag, bytes.get())?;
         }
-        let sender = points.iter().rposition(|&kind| may_send(kind));
+        let sender = zero_length_calls.iter().rposition(|&kind| may_send(kind));
         let ends_here = self.state.is_some_and(|open| open.end == at && may_send(open.kind));
         if sender.is_none() && (ends_here || state.is_none()) {
             self.send(ticks, &mut sent)?;
         }
         self.leave(at)?;
-        for (index, kind) in points.into_iter().enumerate() {
+        for (index, kind) in zero_length_calls.into_iter().enumerate() {
             self.archive.enter(ticks, region(kind))?;
             if sender == Some(index) {
                 self.send(ticks, &mut sent)?;

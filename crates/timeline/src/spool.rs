@@ -76,13 +76,13 @@ impl Spool {
     /// Fails if the temporary file could not be written.
     pub fn finish(&self) -> Result<SortedRecords, TimelineError> {
         let directory = self.directory.clone();
-        let SpoolState { unsorted: mut fresh, mut runs, seen, counters, failure } =
+        let SpoolState { mut unsorted, mut runs, seen, counters, failure } =
             std::mem::take(&mut *self.lock_state());
         if let Some(source) = failure {
             return Err(TimelineError::Spool { directory, source });
         }
-        fresh.sort_unstable();
-        runs.last = fresh;
+        unsorted.sort_unstable();
+        runs.last = unsorted;
         let count = runs.count();
         match Merge::new(runs, count) {
             Ok(merge) => Ok(SortedRecords { directory, seen, counters, merge }),

@@ -46,7 +46,7 @@ pub(crate) fn on_servers(ranks: u32) -> String {
 fn file_systems_are_simulated_by_regions() {
     let folder = Folder::new();
     let (trace, platform) =
-        (folder.write("trace.txt", &on_servers(12)), folder.write("servers.toml", SERVERS));
+        (folder.write("trace.txt", &on_servers(6)), folder.write("servers.toml", SERVERS));
     let with = |settings: &[&str]| {
         config(
             &trace,

@@ -58,7 +58,7 @@ impl<'a> Search<'a> {
         (at_once, done): (usize, &'a AtomicU64),
     ) -> Result<Self, OptimumError> {
         let base = Base::of(&RunSpec { region_times: true, ..spec.clone() })?;
-        let Replayed { time_ps: best_ps, .. } = base.replayed;
+        let Replayed { time_ps, .. } = base.replayed;
         let statistics = &base.outcome.program().statistics;
         let has = |kind: ActionKind| statistics.iter().any(|rank| rank.count(kind) > 0);
         // The calls of non-blocking operations are of one kind.
@@ -86,9 +86,9 @@ impl<'a> Search<'a> {
             cables,
             at_once,
             done,
-            known: BTreeMap::from([(Variant::default(), Some(best_ps))]),
+            known: BTreeMap::from([(Variant::default(), Some(time_ps))]),
             best: Variant::default(),
-            best_ps,
+            best_ps: time_ps,
             changes: Vec::new(),
             refused,
             warnings: base.warnings.clone(),

@@ -108,8 +108,8 @@ impl Hosts {
     /// true if it may be the next event there.
     #[inline]
     pub(crate) fn push_arrival(&mut self, host: u32, message: u32, pool: &mut Pool) -> bool {
-        let Slot { time, stamp, attributes: sort, .. } = pool[message];
-        let number = sort.lane() + 1;
+        let Slot { time, stamp, attributes, .. } = pool[message];
+        let number = attributes.lane() + 1;
         let lane = self.lane_index(host, number);
         self.occupied[host as usize] |= lane_bit(number);
         if let Some(arrivals) = self.arrivals.get_mut(lane) {

@@ -1,10 +1,10 @@
 //! Exchanges of a region with others at a boundary.
 //!
-//! 1. Each region announces the flows that begin in the epoch and concern others ([`Region::announce`]).
-//! 2. Each offers the others the rate at which its links let these begin ([`Region::offer_rates`]); the least counts.
+//! 1. Each region announces the flows that begin in the epoch and concern others ([`RegionState::announce`]).
+//! 2. Each offers the others the rate at which its links let these begin ([`RegionState::offer_rates`]); the least counts.
 //! 3. In *rounds*, until no region has sent a message, each solves its links for the levels that the others have
-//!    advertised, and advertises its changed levels of common flows ([`Region::solve`], [`Region::receive_advert`]).
-//! 4. Each begins the epoch on its own ([`Region::begin_epoch`]).
+//!    advertised, and advertises its changed levels of common flows ([`RegionState::solve`], [`RegionState::receive_advert`]).
+//! 4. Each begins the epoch on its own ([`RegionState::begin_epoch`]).
 //!
 //! Distributed max-min fair rates by advertised levels go back to Charny, Clark and Jain, "Congestion Control with Explicit
 //! Rate Indication", ICC 1995.
@@ -15,14 +15,14 @@ use pdes_core::SimTime;
 
 use super::forecast::Arrival;
 use super::message::{FlowKey, FlowUpdate, MessageSpec, Outbox};
-use super::region::{CrossRegionState, LinkArrival, Region, Transfer};
+use super::region::{CrossRegionState, LinkArrival, RegionState, Transfer};
 use super::reserve::min_offer;
 use super::route::{NetworkContext, RegionRoute, RegionUsage};
 use super::solver::Bottleneck;
 use super::unit::{self, UNLIMITED};
 use crate::region::RegionId;
 
-impl<T: Copy> Region<T> {
+impl<T: Copy> RegionState<T> {
     /// Solves the links, and advertises changed levels of flows that concern other regions.
     pub(super) fn solve(&mut self, now: SimTime, outbox: &mut Outbox<T>) {
         self.solver.now = now;
@@ -128,9 +128,9 @@ impl<T: Copy> Region<T> {
     /// Receives a message of another region.
     pub(super) fn receive(&mut self, context: &NetworkContext<'_>, message: FlowUpdate<T>) {
         match message {
-            FlowUpdate::Announcement { flow: key, spec } => {
+            FlowUpdate::Announcement { flow, spec } => {
                 let route = self.find_route(context, spec.src, spec.dst);
-                self.add_announced(context, key, route, spec);
+                self.add_announced(context, flow, route, spec);
             }
             FlowUpdate::Offer { flow, rate } => {
                 // This region has sorted its arrivals for its own offers.
@@ -277,8 +277,8 @@ impl<T: Copy> Region<T> {
 
     /// Returns the mean rate over the coming epoch of a flow that ends in it.
     fn mean_remaining(&self, now: SimTime, flow: u32) -> u64 {
-        let Transfer { rate: speed, since, left, .. } = self.transfers[flow as usize];
-        let left = left.saturating_sub(unit::volume(speed, since, now));
+        let Transfer { rate, since, left, .. } = self.transfers[flow as usize];
+        let left = left.saturating_sub(unit::volume(rate, since, now));
         unit::mean_rate(left, self.epoch.as_picos())
     }
 

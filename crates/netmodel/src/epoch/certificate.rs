@@ -53,9 +53,9 @@ impl<T: Copy> EpochNetwork<'_, T> {
     pub(super) fn check(&self) -> Result<(), EpochViolation> {
         for (region, state) in (0..).zip(&self.regions) {
             for (link, found) in (0..).zip(&state.solver.links) {
-                let &Link { load, capacity, weights, is_fat_pipe: is_pipe, .. } = found;
+                let &Link { load, capacity, weights, is_fat_pipe, .. } = found;
                 let ending = state.solver.ending_load(found);
-                if !is_pipe && load > found.room().max(ending) + weights {
+                if !is_fat_pipe && load > found.room().max(ending) + weights {
                     return Err(EpochViolation::Overload { region, link, load, capacity });
                 }
             }

@@ -2,13 +2,13 @@
 
 use pdes_core::SimTime;
 
-use super::region::{Region, tell_busy};
+use super::region::{RegionState, tell_busy};
 use super::route::{NetworkContext, RegionRoute};
 use super::solver::{Bottleneck, RegionSolver};
 use super::unit::{self, UNLIMITED, filling_level};
 use crate::{Resource, ResourceChange};
 
-impl<T: Copy> Region<T> {
+impl<T: Copy> RegionState<T> {
     /// Applies the changes until a boundary, before flows are announced there.
     pub(super) fn apply_changes(&mut self, context: &NetworkContext<'_>, now: SimTime) {
         let due = self.changes.pass(context.platform, &context.changes, now);

@@ -155,8 +155,8 @@ impl Meter {
     /// Returns the expected mean load of the link over the present epoch, debt included. The load must have been
     /// counted up to now.
     pub(super) fn expected_load(&self, epoch: u64) -> u64 {
-        let LoadForecast { base, change, unannounced: unknown } = self.forecast;
-        (base + unknown).saturating_add_signed(change).saturating_add(unit::mean_rate(self.debt, epoch))
+        let LoadForecast { base, change, unannounced } = self.forecast;
+        (base + unannounced).saturating_add_signed(change).saturating_add(unit::mean_rate(self.debt, epoch))
     }
 
     /// Returns the largest excess of a window over the capacity, as a fraction of it. An unfinished window counts as

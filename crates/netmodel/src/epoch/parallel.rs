@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::message::{FlowUpdate, MessageSpec, Outbox};
-use super::region::Region;
+use super::region::RegionState;
 use super::route::NetworkContext;
 use super::{EpochError, link_totals, make_context, make_regions};
 use crate::link_load::{LinkLoads, LinkTotals};
@@ -34,7 +34,7 @@ pub struct EpochMachine<'p> {
 #[derive(Debug)]
 pub struct EpochRegion<'g, 'p, T> {
     pub(super) machine: &'g EpochMachine<'p>,
-    pub(super) region: Region<T>,
+    pub(super) region: RegionState<T>,
     /// Messages to other regions that have no key yet.
     pub(super) requests: Vec<PendingRequest<T>>,
     /// Earliest begin of their flows.
@@ -147,7 +147,7 @@ impl<'p> EpochMachine<'p> {
 
     /// Makes the idle regions of these numbers, in their order.
     pub fn make_regions<T: Copy>(&self, numbers: Range<u32>) -> Vec<EpochRegion<'_, 'p, T>> {
-        let part = |region: Region<T>| EpochRegion {
+        let part = |region: RegionState<T>| EpochRegion {
             machine: self,
             region: region.reporting_both_ends().recording(self.records_loads),
             requests: Vec::new(),
@@ -243,13 +243,13 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for EpochReg
         }
     }
 
-    fn exchange_round(&mut self, Range { start: boundary, .. }: Range<SimTime>, exchange: u32, round: u32) {
+    fn exchange_round(&mut self, Range { start, .. }: Range<SimTime>, exchange: u32, round: u32) {
         let context = &self.machine.context;
         match (exchange, round) {
             (0, 0) => {
-                self.now = boundary;
+                self.now = start;
                 self.upcoming = None;
-                self.region.finish(boundary, &mut self.done);
+                self.region.finish(start, &mut self.done);
                 self.sort_requests();
                 for PendingRequest { request, route, begin } in self.requests.drain(..) {
                     let Message { at, src, dst, size, tag, .. } = request;
@@ -261,23 +261,23 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for EpochReg
                     );
                 }
                 self.first_request = None;
-                self.region.announce(context, boundary, &mut self.outbox);
+                self.region.announce(context, start, &mut self.outbox);
                 if !self.region.arrivals.is_empty() {
                     self.messages.push((self.region.id.get(), RegionMessage(MessageKind::Reminder)));
                 }
             }
-            (0, 1) => self.region.offer_rates(boundary, &mut self.outbox),
+            (0, 1) => self.region.offer_rates(start, &mut self.outbox),
             (1, _) => {
                 self.solves += 1;
-                self.region.solve(boundary, &mut self.outbox);
+                self.region.solve(start, &mut self.outbox);
             }
             _ => {}
         }
     }
 
-    fn begin_span(&mut self, Range { start: boundary, .. }: Range<SimTime>) {
+    fn begin_span(&mut self, Range { start, .. }: Range<SimTime>) {
         self.upcoming = None;
-        self.region.begin_epoch(boundary);
+        self.region.begin_epoch(start);
     }
 
     /// The state recurs after a number of epochs.

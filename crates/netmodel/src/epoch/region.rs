@@ -24,7 +24,7 @@ use crate::{HostId, LinkId, NetworkObserver, Platform, RouteError};
 
 /// State of a region. Between two boundaries it depends on itself alone.
 #[derive(Debug)]
-pub(super) struct Region<T> {
+pub(super) struct RegionState<T> {
     pub(super) id: RegionId,
     pub(super) epoch: SimDuration,
     /// The next event must be recomputed.
@@ -122,7 +122,7 @@ pub(super) struct CrossRegionState {
     pub(super) offer: u64,
 }
 
-impl<T: Copy> Region<T> {
+impl<T: Copy> RegionState<T> {
     pub(super) fn new(
         id: RegionId,
         epoch: SimDuration,

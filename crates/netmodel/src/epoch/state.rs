@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use super::event_store::{EventSlot, RegionEvent};
 use super::message::MESSAGES_SENT;
 use super::parallel::{EpochRegion, PendingRequest};
-use super::region::{CrossRegionState, Region, Transfer, tell_busy};
+use super::region::{CrossRegionState, RegionState, Transfer, tell_busy};
 use super::route::{NetworkContext, RouteCache};
 use super::solver::{Bottleneck, Flow, Link, Member, RegionSolver, Use};
 use super::unit::UNLIMITED;
@@ -128,7 +128,7 @@ impl State for RegionSolver {
     }
 }
 
-impl<T: Copy> Region<T> {
+impl<T: Copy> RegionState<T> {
     /// Finds the lists that follow from the flows.
     fn index_flows(&mut self) {
         let Self { short_ends, ends, ending, beginning, cross_region_flows, .. } = self;
@@ -259,7 +259,7 @@ impl<T: Copy> Region<T> {
     }
 }
 
-impl<T: State + Copy + Serialize + DeserializeOwned> Region<T> {
+impl<T: State + Copy + Serialize + DeserializeOwned> RegionState<T> {
     /// Visits the state, between two events and not during an exchange.
     fn visit(&mut self, context: &NetworkContext<'_>, visitor: &mut StateVisitor<'_>) {
         if visitor.is_observing() {

@@ -130,9 +130,8 @@ impl Progress {
         match self.flows[flow.index()] {
             FlowProgress::Single { left, since, level } => left - level * (at - since).as_picos() as f64,
             FlowProgress::Grouped { link, place } => {
-                let FlowGroup { level, virtual_time: gone, since, ref members, .. } =
-                    self.groups[link as usize];
-                members[place as usize].virtual_finish - gone - level * (at - since).as_picos() as f64
+                let FlowGroup { level, virtual_time, since, ref members, .. } = self.groups[link as usize];
+                members[place as usize].virtual_finish - virtual_time - level * (at - since).as_picos() as f64
             }
         }
     }
@@ -253,9 +252,9 @@ impl Progress {
             FlowProgress::Grouped { link, place } => {
                 let flow_group = &mut self.groups[link as usize];
                 flow_group.advance(now, flow_group.level);
-                let Member { virtual_finish: goal, .. } = flow_group.members.swap_remove(place as usize);
-                let left = goal - flow_group.virtual_time;
-                let was_first = goal <= flow_group.least_finish;
+                let Member { virtual_finish, .. } = flow_group.members.swap_remove(place as usize);
+                let left = virtual_finish - flow_group.virtual_time;
+                let was_first = virtual_finish <= flow_group.least_finish;
                 flow_group.has_first_left |= was_first;
                 if let Some(moved) = flow_group.members.get(place as usize) {
                     self.flows[moved.flow.index()] = FlowProgress::Grouped { link, place };

@@ -7,14 +7,14 @@
 //! 1993). In the window the network depends on no rank, and of the network a connected component of flows and links depends on
 //! nothing else. Ranks follow: they get all arrivals of the window, and what they send begins to flow after it.
 //!
-//! Each region has the ranks of some hosts, their cores and their loopbacks. The flows between hosts are in *pockets*, networks of
+//! Each region has the ranks of some hosts, their cores and their loopbacks. The flows between hosts are in *subnetworks*, networks of
 //! their own that take in whole components. At the beginning of a window
 //!
 //! 1. regions join the links of the flows that begin in it: the sets of links are the components;
-//! 2. for each of their flows they propose the pockets that have a part of its component. If several have one, one region moves these
-//!    to one pocket;
-//! 3. regions send their flows to the pockets;
-//! 4. pockets advance to the end of the window, and report arrivals to the regions of both hosts.
+//! 2. for each of their flows they propose the subnetworks that have a part of its component. If several have one, one region moves these
+//!    to one subnetwork;
+//! 3. regions send their flows to the subnetworks;
+//! 4. subnetworks advance to the end of the window, and report arrivals to the regions of both hosts.
 //!
 //! The result is that of [`FlowNetwork`] to the last bit: its order of events at one time depends on messages alone.
 
@@ -50,7 +50,7 @@ pub struct WindowMachine<'p, T> {
     homes: Box<[u32]>,
     /// Flows that begin in the next window, by region; empty between exchanges.
     begins: Box<[Mutex<Vec<StartingFlow<T>>>]>,
-    pockets: Box<[Pocket<'p, T>]>,
+    subnetworks: Box<[Subnetwork<'p, T>]>,
     components: Components,
     trial: Mutex<Trial>,
     /// The trial is not over. Relaxed: the engine orders the rounds of an exchange.
@@ -61,7 +61,7 @@ pub struct WindowMachine<'p, T> {
 
 /// Components of flows and links, and what regions read of them. Relaxed: the engine orders the rounds of an exchange.
 #[derive(Debug)]
-struct Pocket<'p, T> {
+struct Subnetwork<'p, T> {
     network: Mutex<FlowNetwork<'p, RoutedTag<T>>>,
     /// Time of the next event \[ps\].
     next_event: AtomicU64,
@@ -130,9 +130,9 @@ pub fn window(platform: &Platform, parameters: &NetworkParameters) -> Result<Sim
 }
 
 impl<'p, T: Copy> WindowMachine<'p, T> {
-    /// Makes an idle machine with a pocket for each region.
+    /// Makes an idle machine with a subnetwork for each region.
     ///
-    /// Link loads are recorded if `records_loads` is true: a kilobyte for each link and pocket that carries anything.
+    /// Link loads are recorded if `records_loads` is true: a kilobyte for each link and subnetwork that carries anything.
     ///
     /// # Panics
     /// If a host has no home among `regions` regions, or the window is empty.
@@ -145,7 +145,7 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
     ) -> Self {
         assert!(window > SimDuration::ZERO, "a window has a length");
         assert!(homes.len() == platform.hosts().len() && homes.iter().all(|&home| home < regions));
-        let pocket = |_| Pocket {
+        let subnetwork = |_| Subnetwork {
             network: Mutex::new(network(platform, parameters, records_loads)),
             next_event: AtomicU64::new(SimTime::MAX.as_picos()),
             flows: AtomicU32::new(0),
@@ -158,7 +158,7 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
             window,
             homes: homes.into(),
             begins: (0..regions).map(|_| Mutex::default()).collect(),
-            pockets: (0..regions).map(pocket).collect(),
+            subnetworks: (0..regions).map(subnetwork).collect(),
             components: Components::new(platform.links().len()),
             trial: Mutex::default(),
             is_on_trial: AtomicBool::new(false),
@@ -185,7 +185,7 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
 
     /// Makes the idle regions, in their order.
     pub fn make_regions(&self) -> Vec<WindowRegion<'_, 'p, T>> {
-        (0..self.pockets.len() as u32).map(|index| WindowRegion::new(self, index)).collect()
+        (0..self.subnetworks.len() as u32).map(|index| WindowRegion::new(self, index)).collect()
     }
 
     /// Returns the link loads up to an instant at which all regions have ended, if they were recorded.
@@ -203,8 +203,8 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
             Entry::Occupied(mut known) => known.get_mut().merge(&totals),
             Entry::Vacant(place) => drop(place.insert(totals.into_owned())),
         };
-        self.pockets.iter().for_each(|pocket| {
-            pocket.network.lock().link_totals(end).into_iter().flatten().for_each(&mut add)
+        self.subnetworks.iter().for_each(|subnetwork| {
+            subnetwork.network.lock().link_totals(end).into_iter().flatten().for_each(&mut add)
         });
         regions.for_each(|region| region.link_totals(end).for_each(&mut add));
         self.records_loads.then(|| LinkLoads::new(self.platform, end, by_link.into_values()))
@@ -219,7 +219,7 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
     }
 }
 
-impl<T: Copy> Pocket<'_, T> {
+impl<T: Copy> Subnetwork<'_, T> {
     /// Returns the time of the next event.
     fn next_event(&self) -> Option<SimTime> {
         let at = SimTime::from_picos(self.next_event.load(Ordering::Relaxed));

@@ -108,7 +108,7 @@ impl MaxMin {
     /// Takes one pass over the flows of the link if the level has not moved past the limit of any, else a few.
     pub(super) fn level_of(&self, link: u32) -> f64 {
         let link = &self.links[link as usize];
-        let &Link { capacity, sharing, ref members, sweep_state: ref mark, .. } = link;
+        let &Link { capacity, sharing, ref members, ref sweep_state, .. } = link;
         match (sharing, &members[..]) {
             (Sharing::Shared, [only]) => {
                 let fills = link.is_filled_by(only, self.limits[only.flow as usize]);
@@ -116,7 +116,7 @@ impl MaxMin {
             }
             (Sharing::Shared, members) => {
                 let empty = Piece { room: capacity, ..Piece::EMPTY };
-                level_of_shared(mark.level, |level| {
+                level_of_shared(sweep_state.level, |level| {
                     empty.add_all(members, level, |member| (member.share, self.limits[member.flow as usize]))
                 })
             }
@@ -189,9 +189,9 @@ impl MaxMin {
             return self.level_of_groups(index, link.level);
         }
         let reached = if link.level < f64::INFINITY { link.level } else { 0.0 };
-        let (FrozenLevel { level: carried, rising }, _) = self.sum_of_others(link, state, reached);
-        if carried < link.capacity {
-            (link.capacity - carried) / (rising + state.own_share)
+        let (FrozenLevel { level, rising }, _) = self.sum_of_others(link, state, reached);
+        if level < link.capacity {
+            (link.capacity - level) / (rising + state.own_share)
         } else {
             self.level_of_groups(index, link.level)
         }

@@ -232,8 +232,8 @@ impl MaxMin {
         let level = self.level_of(index);
         self.sweep.step += 1;
         self.sweep.work += self.links[index as usize].members.len();
-        let Link { number, sweep_state: mark, .. } = &mut self.links[index as usize];
-        (mark.level, mark.stale, mark.evaluated_at) = (level, false, self.sweep.step);
+        let Link { number, sweep_state, .. } = &mut self.links[index as usize];
+        (sweep_state.level, sweep_state.stale, sweep_state.evaluated_at) = (level, false, self.sweep.step);
         if level.is_finite() {
             self.sweep.events.push(Reverse(Event::new(level, Kind::Fill, *number, index)));
         }
@@ -303,11 +303,11 @@ impl MaxMin {
             if changes && self.may_fill(link, rises) && self.mark(link) {
                 self.evaluate(link);
             } else {
-                let Link { members, sweep_state: mark, .. } = &mut self.links[link as usize];
-                mark.stale = true;
-                if members.len() == 1 && mark.sweep == self.sweep.number {
+                let Link { members, sweep_state, .. } = &mut self.links[link as usize];
+                sweep_state.stale = true;
+                if members.len() == 1 && sweep_state.sweep == self.sweep.number {
                     // Its only flow does not fill it any more.
-                    mark.level = f64::INFINITY;
+                    sweep_state.level = f64::INFINITY;
                 }
             }
         }

@@ -157,13 +157,13 @@ impl MaxMin {
 
     /// Follows the flows of one open link; returns whether there was one.
     fn follow_one(&mut self) -> bool {
-        let Self { links, flows, modified: marks, .. } = self;
-        let Some(link) = marks.open.pop() else { return false };
+        let Self { links, flows, modified, .. } = self;
+        let Some(link) = modified.open.pop() else { return false };
         for member in &links[link as usize].members {
-            if marks.is_followed_from(member.flow, link) && marks.follow(member.flow) {
+            if modified.is_followed_from(member.flow, link) && modified.follow(member.flow) {
                 for reached in &flows[member.flow as usize].uses {
-                    if marks.mark(reached.link) {
-                        marks.open.push(reached.link);
+                    if modified.mark(reached.link) {
+                        modified.open.push(reached.link);
                     }
                 }
             }
@@ -189,18 +189,20 @@ impl MaxMin {
         }
         self.modified.roots = roots;
         for wanted in wanted {
-            let Self { links, flows, modified: marks, .. } = self;
+            let Self { links, flows, modified, .. } = self;
             let members = &links[wanted as usize].members;
-            if marks.is_marked(wanted) || members.is_empty() {
+            if modified.is_marked(wanted) || members.is_empty() {
                 continue;
             }
             let is_reached = |member: &Member| {
                 let mut uses = flows[member.flow as usize].uses.iter();
-                uses.any(|used| marks.is_marked(used.link) && marks.is_followed_from(member.flow, used.link))
+                uses.any(|used| {
+                    modified.is_marked(used.link) && modified.is_followed_from(member.flow, used.link)
+                })
             };
             if members.iter().take(PROBED_FLOWS).any(is_reached) {
-                marks.mark(wanted);
-                marks.open.push(wanted);
+                modified.mark(wanted);
+                modified.open.push(wanted);
                 continue;
             }
             self.follow_until_known(wanted);
@@ -227,25 +229,25 @@ impl MaxMin {
     /// Searches a marked link from which the next of the links found so far is reached; returns whether there is one, `None` if
     /// no link is left.
     fn search_backward(&mut self) -> Option<bool> {
-        let Self { links, flows, modified: marks, .. } = self;
-        let link = *marks.search.found.get(marks.search.next)?;
-        marks.search.next += 1;
+        let Self { links, flows, modified, .. } = self;
+        let link = *modified.search.found.get(modified.search.next)?;
+        modified.search.next += 1;
         for &Member { flow, .. } in &links[link as usize].members {
-            if std::mem::replace(&mut marks.search.flows[flow as usize], marks.search.number)
-                == marks.search.number
+            if std::mem::replace(&mut modified.search.flows[flow as usize], modified.search.number)
+                == modified.search.number
             {
                 continue;
             }
             for used in &flows[flow as usize].uses {
-                if !marks.is_followed_from(flow, used.link) {
+                if !modified.is_followed_from(flow, used.link) {
                     continue;
                 }
-                if marks.is_marked(used.link) {
+                if modified.is_marked(used.link) {
                     return Some(true);
                 }
-                let known = &mut marks.search.links[used.link as usize];
-                if std::mem::replace(known, marks.search.number) != marks.search.number {
-                    marks.search.found.push(used.link);
+                let known = &mut modified.search.links[used.link as usize];
+                if std::mem::replace(known, modified.search.number) != modified.search.number {
+                    modified.search.found.push(used.link);
                 }
             }
         }

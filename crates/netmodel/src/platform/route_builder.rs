@@ -90,11 +90,11 @@ impl<'a> RouteBuilder<'a> {
         let start = self.out.len();
         let mut entered: Option<ZoneVertex> = None;
         for route in path.routes() {
-            if let (Some(entered), Some(Gateways { src: leaving, .. })) = (entered, route.gateways)
-                && entered != leaving
+            if let (Some(entered), Some(Gateways { src, .. })) = (entered, route.gateways)
+                && entered != src
             {
                 let base = if path.order == LinkOrder::Appended { base } else { self.out.len() };
-                self.append(entered, leaving, base)?;
+                self.append(entered, src, base)?;
             }
             match path.order {
                 LinkOrder::Appended => self.out.extend_from_slice(route.links),

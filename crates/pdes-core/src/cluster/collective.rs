@@ -190,12 +190,12 @@ impl FragmentAssembler {
     }
 
     fn put(&mut self, from: usize, frame: &[u8]) {
-        let Reassembly { partial: begun, complete: whole } = &mut self.by_member[from];
+        let Reassembly { partial, complete } = &mut self.by_member[from];
         match frame {
-            [MORE, piece @ ..] => begun.extend_from_slice(piece),
+            [MORE, piece @ ..] => partial.extend_from_slice(piece),
             [LAST, piece @ ..] => {
-                begun.extend_from_slice(piece);
-                whole.push_back(std::mem::take(begun));
+                partial.extend_from_slice(piece);
+                complete.push_back(std::mem::take(partial));
             }
             _ => panic!("member {from} takes part in something else: it runs another version"),
         }

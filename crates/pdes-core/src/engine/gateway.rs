@@ -135,11 +135,11 @@ impl<'a> ClusterGateway<'a> {
             let Some(mut delivery) = self.unread.take().or_else(|| self.next_message()) else {
                 return self.check_members();
             };
-            let ReceivedMessage { from, lower_bound: floor, .. } = delivery;
+            let ReceivedMessage { from, lower_bound, .. } = delivery;
             while let Some(frame) = delivery.next_frame() {
                 let mut rest = frame;
                 let frame = encoding::take(&mut rest);
-                if let Some(arrival) = self.handle(from, floor, frame, rest) {
+                if let Some(arrival) = self.handle(from, lower_bound, frame, rest) {
                     self.unread = Some(delivery);
                     return Some(arrival);
                 }
@@ -191,10 +191,10 @@ impl<'a> ClusterGateway<'a> {
 
     fn next_message(&mut self) -> Option<ReceivedMessage> {
         let delivery = self.cluster.transport().next_message()?;
-        let ReceivedMessage { from, lower_bound: floor, .. } = delivery;
+        let ReceivedMessage { from, lower_bound, .. } = delivery;
         self.has_arrivals = true;
-        self.lower_bounds.update_member(from, floor);
-        self.requested[from].take_if(|wanted| *wanted <= floor);
+        self.lower_bounds.update_member(from, lower_bound);
+        self.requested[from].take_if(|wanted| *wanted <= lower_bound);
         Some(delivery)
     }
 

@@ -87,12 +87,12 @@ pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
 
 /// Combines the configuration and the flags.
 fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings)> {
-    let OnlineArguments { ranks, record, gdb, run: flags, command } = arguments;
-    if flags.trace.is_some() {
+    let OnlineArguments { ranks, record, gdb, run, command } = arguments;
+    if run.trace.is_some() {
         return Err(Misuse("--trace is for replays: an online run has a program".to_owned()).into());
     }
     let name = command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut config = run::config(&RunArguments { trace: Some(name.into()), ..flags.clone() })?;
+    let mut config = run::config(&RunArguments { trace: Some(name.into()), ..run.clone() })?;
     if config.section("platform").is_none() {
         config.set(&format!(
             "platform.topology={{ kind = 'cluster', hosts = {ranks}, speed = '1Gf', bandwidth = '1.25GBps', latency = '1us' }}"

@@ -71,13 +71,13 @@ fn summarize(report: &Report, outcome: &Outcome, text: &mut String) -> std::fmt:
         report.threads,
         report.load_s
     )?;
-    if let Some(FastForward { skipped_iterations, skipped_actions, period, iteration_boundaries: heads }) =
+    if let Some(FastForward { skipped_iterations, skipped_actions, period, iteration_boundaries }) =
         report.fast_forward
     {
         writeln!(
             text,
             "fast-forward: {skipped_iterations} iterations with {skipped_actions} actions were not replayed (period {period}, found at \
-             {heads} iteration boundaries)"
+             {iteration_boundaries} iteration boundaries)"
         )?;
     }
     if let Some(CheckpointSummary { resumed_from, replayed_before_s, written, writing_s }) =

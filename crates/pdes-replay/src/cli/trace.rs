@@ -280,13 +280,11 @@ fn info(trace: &Trace) -> Result<String> {
     for note in &provenance.notes {
         writeln!(text, "recording: {note}")?;
     }
-    if let Some(Storage { programs, records, depth, data_bytes, shards, absent: gaps, inserted }) =
-        info.storage
-    {
+    if let Some(Storage { programs, records, depth, data_bytes, shards, absent, inserted }) = info.storage {
         let times = if trace.has_measured_times() { " and those times" } else { "" };
         writeln!(
             text,
-            "storage:  {programs} program(s) of {records} records in all, loops {depth} deep, {gaps} optional \
+            "storage:  {programs} program(s) of {records} records in all, loops {depth} deep, {absent} optional \
              computations left out and {inserted} inserted, {data_bytes} bytes of data in {shards} file(s), {:.2} per action, flat 16{times}",
             data_bytes as f64 / info.actions.max(1) as f64
         )?;

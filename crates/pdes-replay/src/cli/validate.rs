@@ -101,9 +101,9 @@ fn describe(validation: &Validation, text: &mut String) -> std::fmt::Result {
         )?;
     }
     trust(validation, text)?;
-    if let Some(Residual { name, part: of, error_s, region }) = &validation.residual {
+    if let Some(Residual { name, part, error_s, region }) = &validation.residual {
         let place = region.as_ref().map_or(String::new(), |region| format!(", most at {region}"));
-        writeln!(text, "\nmost of the error: the {of} of {name}, {error_s:+.9} s of all ranks{place}")?;
+        writeln!(text, "\nmost of the error: the {part} of {name}, {error_s:+.9} s of all ranks{place}")?;
     }
     Ok(())
 }

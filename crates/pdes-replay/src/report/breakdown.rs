@@ -273,8 +273,11 @@ fn regions(trace: &Trace, ranks: &[&mpi_model::Breakdown]) -> Vec<RegionParts> {
     let mut regions: Vec<_> = sums.into_iter().collect();
     // The sort is stable: regions with equal times keep the order of their names.
     regions.sort_by_key(|(_, region)| std::cmp::Reverse(region.sum.all()));
-    let parts = |(site, RegionSum { sum, ranks, max_compute: most }): (Option<String>, RegionSum)| {
-        RegionParts { site, ranks, imbalance: imbalance(most, sum.compute, ranks), parts: sum.parts() }
+    let parts = |(site, RegionSum { sum, ranks, max_compute }): (Option<String>, RegionSum)| RegionParts {
+        site,
+        ranks,
+        imbalance: imbalance(max_compute, sum.compute, ranks),
+        parts: sum.parts(),
     };
     regions.into_iter().map(parts).collect()
 }

@@ -56,10 +56,10 @@ impl Journal {
         let own = JournalHeader { sweep: sweep.to_string_lossy().into_owned() };
         let header = text.lines().find_map(|line| serde_json::from_str::<JournalHeader>(line).ok());
         let header = header.filter(|_| !afresh);
-        if let Some(JournalHeader { sweep: other }) = &header
-            && *other != own.sweep
+        if let Some(JournalHeader { sweep }) = &header
+            && *sweep != own.sweep
         {
-            return Err(SweepError::OtherSweep { directory: directory.to_path_buf(), other: other.clone() });
+            return Err(SweepError::OtherSweep { directory: directory.to_path_buf(), other: sweep.clone() });
         }
         // A truncated last line, from an interrupted write, is dropped: its run is repeated.
         text.truncate(if afresh { 0 } else { text.rfind('\n').map_or(0, |end| end + 1) });

@@ -96,8 +96,8 @@ impl Compiler<'_> {
         self.depth += 1;
         let period = self.find_period(count, body)?;
         self.depth -= 1;
-        let Some(Period { begin, first_iteration: first, len }) = period else { return Ok(()) };
-        let (iterations, rest) = ((count - first) / len, (count - first) % len);
+        let Some(Period { begin, first_iteration, len }) = period else { return Ok(()) };
+        let (iterations, rest) = ((count - first_iteration) / len, (count - first_iteration) % len);
         if iterations > 1 && begin < self.records.len() {
             self.records.insert(begin, Record::loop_begin(iterations));
             self.records.push(Record::loop_end());

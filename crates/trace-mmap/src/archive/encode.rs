@@ -272,9 +272,9 @@ impl<'a> Encoder<'a> {
         let columns =
             builders.into_iter().chain(inserted).map(|builder| builder.finish(&mut blocks, &mut directories));
         let columns = columns.collect::<io::Result<Vec<_>>>()?;
-        let BlockWriter { sink, len: blocks_len, .. } = blocks;
+        let BlockWriter { sink, len, .. } = blocks;
         let blocks = Spool::new(sink)?;
         let ProgramSink { program, tally, .. } = self.sink;
-        Ok(Encoded { program, tally, columns, has_inserts: inserts, blocks, blocks_len, directories })
+        Ok(Encoded { program, tally, columns, has_inserts: inserts, blocks, blocks_len: len, directories })
     }
 }

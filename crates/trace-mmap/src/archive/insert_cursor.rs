@@ -40,8 +40,10 @@ impl InsertCursor {
 
     /// Returns whether the state is possible for a rank of this form.
     pub(crate) fn is_valid_for(self, form: &RankClass) -> bool {
-        let Self { distance_column: gaps, remaining: left, records_until_next: due } = Self::new(form);
-        self.distance_column == gaps && self.remaining <= left && (left > 0 || self.records_until_next == due)
+        let Self { distance_column, remaining, records_until_next } = Self::new(form);
+        self.distance_column == distance_column
+            && self.remaining <= remaining
+            && (remaining > 0 || self.records_until_next == records_until_next)
     }
 
     /// Returns the number of insertions to come, the next one included.

@@ -100,11 +100,11 @@ impl IterationBoundaries {
 
     /// Returns the boundary at `position`, if there is one.
     pub(crate) fn boundary_at(&self, position: u64) -> Option<IterationBoundary> {
-        let Self { body, upcoming_equal: alike, completed_equal: repeated, .. } = *self;
+        let Self { body, upcoming_equal, completed_equal, .. } = *self;
         (self.is_at_boundary && self.iteration_start.actions == position).then_some(IterationBoundary {
             loop_id: body,
-            upcoming_equal: alike,
-            completed_equal: repeated,
+            upcoming_equal: upcoming_equal,
+            completed_equal: completed_equal,
         })
     }
 

@@ -69,14 +69,14 @@ impl ContextStats {
     /// But if the outcomes are regular, as those of several positions in a loop with the same context, the processor predicts
     /// the tests, and all iterations may be equal.
     fn presence(&self) -> Option<Presence> {
-        let Self { computations, absences: nothing, mispredictions: surprises, .. } = *self;
-        if computations == 0 || nothing == 0 {
+        let Self { computations, absences, mispredictions, .. } = *self;
+        if computations == 0 || absences == 0 {
             return None;
         }
-        let is_seldom = nothing / RARE_RATIO > computations;
-        let is_irregular = surprises > computations / 2;
-        let is_often = computations + nothing >= MIN_INSERTED_OCCURRENCES;
-        let is_inserted = is_seldom || is_irregular && is_often && nothing >= computations;
+        let is_seldom = absences / RARE_RATIO > computations;
+        let is_irregular = mispredictions > computations / 2;
+        let is_often = computations + absences >= MIN_INSERTED_OCCURRENCES;
+        let is_inserted = is_seldom || is_irregular && is_often && absences >= computations;
         Some(if is_inserted { Presence::Inserted } else { Presence::Optional })
     }
 }

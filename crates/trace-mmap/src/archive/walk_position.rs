@@ -66,8 +66,7 @@ impl<'a> ProgramWalk<'a> {
         place: &WalkPosition,
         prefetched: &mut PrefetchedColumns<'a>,
     ) -> Result<&'a [Record], Damage> {
-        let WalkPosition { record, levels, idle_iterations: idle, used_values: used, inserts, boundaries } =
-            place;
+        let WalkPosition { record, levels, idle_iterations, used_values: used, inserts, boundaries } = place;
         let has_own_boundaries = match (&self.boundaries, boundaries) {
             (Some(own), Some((saved, _))) => own.is_of_rank_of(saved),
             (own, saved) => own.is_none() && saved.is_none(),
@@ -84,7 +83,7 @@ impl<'a> ProgramWalk<'a> {
         }
         self.depth = levels.len();
         self.frames[..levels.len()].copy_from_slice(levels);
-        self.idle_iterations = *idle;
+        self.idle_iterations = *idle_iterations;
         self.boundaries = boundaries.clone().map(|(boundaries, _)| boundaries);
         columns.zip(used).for_each(|(column, &used)| prefetched.seek(column, used));
         self.advance_to(*record)

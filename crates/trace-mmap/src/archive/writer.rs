@@ -219,7 +219,7 @@ impl ArchiveWriter {
     pub fn write_rank(&mut self, rank: Rank, program: &[Item]) -> Result<(), WriteError> {
         self.check_unwritten(rank)?;
         let compiled = compile(rank, self.ranks, program);
-        let Compiled { records, column_amounts: amounts, linkable } =
+        let Compiled { records, column_amounts, linkable } =
             compiled.map_err(|kind| WriteError::Structure { rank, kind })?;
         let mut tally = Tally::new();
         let mut bytes = ProgramBytes::new();
@@ -232,7 +232,7 @@ impl ArchiveWriter {
             absent: 0,
             storage: ColumnStorage::Constant(amount.to_bits()),
         };
-        let columns: Vec<Column> = amounts.iter().zip(&tally.columns).map(constant).collect();
+        let columns: Vec<Column> = column_amounts.iter().zip(&tally.columns).map(constant).collect();
         let written = self.write_program(rank, bytes, tally.clone());
         let program = written.map_err(|source| self.io_error(rank, source))?;
         self.store_rank(
@@ -315,7 +315,7 @@ impl ArchiveWriter {
         encoded: Encoded,
         linkable: LinkableRank,
     ) -> Result<(), EncodeError> {
-        let Encoded { program, tally, mut columns, has_inserts: inserts, blocks, directories, .. } = encoded;
+        let Encoded { program, tally, mut columns, has_inserts, blocks, directories, .. } = encoded;
         let shard = self.shard_of(rank) as usize;
         let program = self.write_program(rank, program, tally.clone())?;
         let base = write_columns(&mut self.shards[shard], blocks, &directories, &mut columns)?;
@@ -323,7 +323,7 @@ impl ArchiveWriter {
             rank,
             program,
             tally,
-            StoredColumns { blocks_offset: base, columns, has_inserts: inserts },
+            StoredColumns { blocks_offset: base, columns, has_inserts: has_inserts },
             linkable,
         );
         Ok(())
@@ -407,13 +407,13 @@ impl ArchiveWriter {
             main,
             mut shards,
             mut programs,
-            side_tables: mut sides,
+            mut side_tables,
             written,
             provenance,
             flat_bytes: flat,
             ..
         } = self;
-        let side = sides.intern(&SideTables::default());
+        let side = side_tables.intern(&SideTables::default());
         let idle = programs.written.len() as u32;
         let is_idle = written.iter().any(Option::is_none);
         let flat = FlatSize {
@@ -434,7 +434,8 @@ impl ArchiveWriter {
         };
         let written = (0..).zip(written).map(|(rank, written)| written.unwrap_or_else(|| nothing(rank)));
         let written = written.collect();
-        let finished = ArchiveTables { path, ranks, programs, sides, written, provenance, flat_size: flat };
+        let finished =
+            ArchiveTables { path, ranks, programs, sides: side_tables, written, provenance, flat_size: flat };
         match main {
             None => finish::finish_single_file(shards.remove(0), finished),
             Some(main) => finish::finish_sharded(main, shards, finished),

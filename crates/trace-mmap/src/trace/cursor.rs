@@ -153,10 +153,9 @@ impl<'a> Cursor<'a> {
         let place = match &self.state.source {
             RecordSource::Memory { .. } => None,
             RecordSource::Archive(walk) => {
-                let State { prefetched: ahead, insert_cursor: inserts, cut_off: following, .. } =
-                    &*self.state;
-                let rest = walk.with_cut_off(self.rest.as_slice(), following.len());
-                Some(walk.position_before(rest, ahead, *inserts, self.records()))
+                let State { prefetched, insert_cursor, cut_off, .. } = &*self.state;
+                let rest = walk.with_cut_off(self.rest.as_slice(), cut_off.len());
+                Some(walk.position_before(rest, prefetched, *insert_cursor, self.records()))
             }
             RecordSource::Damaged => return None,
         };
@@ -168,9 +167,8 @@ impl<'a> Cursor<'a> {
     ///
     /// If the trace has no such position, the cursor ends as over a damaged archive.
     pub fn resume_at(&mut self, mark: &CursorPosition) {
-        let State { prefetched: ahead, source, insert_cursor: inserts, cut_off: following, .. } =
-            &mut *self.state;
-        (*inserts, *following) = (InsertCursor::default(), &[]);
+        let State { prefetched, source, insert_cursor, cut_off, .. } = &mut *self.state;
+        (*insert_cursor, *cut_off) = (InsertCursor::default(), &[]);
         let records = match (source, &mark.walk) {
             (RecordSource::Memory { records, next }, None) => {
                 let (chunk, within) = (mark.position as usize / CHUNK, mark.position as usize % CHUNK);
@@ -178,12 +176,12 @@ impl<'a> Cursor<'a> {
                 Ok(records.chunk(chunk).and_then(|chunk| chunk.get(within..)).unwrap_or_default())
             }
             (RecordSource::Archive(walk), Some(place)) if mark.position <= walk.rank.class.actions => {
-                *inserts = place.inserts();
-                walk.resume_at(place, ahead)
+                *insert_cursor = place.inserts();
+                walk.resume_at(place, prefetched)
             }
             _ => Err(Damage::Column),
         };
-        let due = inserts.records_until_next;
+        let due = insert_cursor.records_until_next;
         let read = mark.walk.as_ref().and_then(WalkPosition::records).unwrap_or(mark.position);
         self.reposition(mark.position, read, records, due);
     }
@@ -222,14 +220,13 @@ impl<'a> Cursor<'a> {
         let alike = self.iteration_boundary().map_or(0, |head| head.upcoming_equal);
         assert!(iterations <= alike, "{iterations} iterations to skip, of {alike} that are equal");
         let read = self.records();
-        let State { prefetched: ahead, source, insert_cursor: inserts, cut_off: following, .. } =
-            &mut *self.state;
+        let State { prefetched, source, insert_cursor, cut_off, .. } = &mut *self.state;
         let RecordSource::Archive(walk) = source else { return };
-        let rest = walk.with_cut_off(self.rest.as_slice(), std::mem::take(following).len());
-        let records = walk.skip_iterations(iterations, rest, ahead);
+        let rest = walk.with_cut_off(self.rest.as_slice(), std::mem::take(cut_off).len());
+        let records = walk.skip_iterations(iterations, rest, prefetched);
         let Some(heads) = &walk.boundaries else { return };
-        let due =
-            inserts.records_until_next_after(read, heads.records_per_iteration().saturating_mul(iterations));
+        let due = insert_cursor
+            .records_until_next_after(read, heads.records_per_iteration().saturating_mul(iterations));
         let position = heads.position();
         self.reposition(position, position, records, due);
     }
@@ -322,12 +319,12 @@ impl<'a> State<'a> {
     #[inline]
     fn cut_at_insertion(
         &mut self,
-        Continuation { rest, rest_end: behind, stops }: Continuation<'a>,
+        Continuation { rest, rest_end, stops }: Continuation<'a>,
     ) -> Continuation<'a> {
-        let room = self.insert_cursor.records_until_next.saturating_sub(behind - rest.len() as u64);
+        let room = self.insert_cursor.records_until_next.saturating_sub(rest_end - rest.len() as u64);
         let (rest, following) = rest.split_at(rest.len().min(room as usize));
         self.cut_off = following;
-        Continuation { rest, rest_end: behind - following.len() as u64, stops }
+        Continuation { rest, rest_end: rest_end - following.len() as u64, stops }
     }
 
     /// Returns `rest` with the records that were cut off.

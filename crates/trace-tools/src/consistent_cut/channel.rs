@@ -73,9 +73,9 @@ impl Channel {
     /// Cuts both ranks before actions that depend on missing sends or receives.
     pub(super) fn lower_ends(&self, (from, to): (Rank, Rank), ends: &KeptLengths, next: &mut KeptLengths) {
         let (sender_end, receiver_end) = (ends[from.index()], ends[to.index()]);
-        let Unmatched { sends, receives: takes } = self.unmatched(sender_end, receiver_end);
+        let Unmatched { sends, receives } = self.unmatched(sender_end, receiver_end);
         let persistent = sends.iter().filter(|sent| sent.is_persistent).map(|sent| sent.needed_by).min();
-        let lacking = takes.iter().map(|taken| taken.needed_by).min();
+        let lacking = receives.iter().map(|taken| taken.needed_by).min();
         for (rank, end) in [(from, persistent), (to, lacking)] {
             let next = &mut next[rank.index()];
             *next = end.map_or(*next, |end| end.min(*next));
@@ -85,7 +85,7 @@ impl Channel {
     /// Marks the unmatched sends and receives in the results.
     pub(super) fn mark_unmatched(&self, (from, to): (Rank, Rank), ends: &KeptLengths, rests: &mut [RankCut]) {
         let sender_end = ends[from.index()];
-        let Unmatched { sends, receives: takes } = self.unmatched(sender_end, ends[to.index()]);
+        let Unmatched { sends, receives } = self.unmatched(sender_end, ends[to.index()]);
         let (persistent, others): (Vec<&SendEvent>, Vec<&SendEvent>) =
             sends.into_iter().partition(|sent| sent.is_persistent);
         rests[from.index()].dropped.extend(persistent.iter().map(|sent| sent.posted));
@@ -93,6 +93,6 @@ impl Channel {
         rests[from.index()].is_stuck |=
             others.iter().any(|sent| sent.is_synchronous && Some(sent.needed_by) == last);
         rests[from.index()].unreceived.extend(others.iter().map(|sent| sent.posted.0));
-        rests[to.index()].dropped.extend(takes.iter().map(|taken| taken.posted));
+        rests[to.index()].dropped.extend(receives.iter().map(|taken| taken.posted));
     }
 }

@@ -376,7 +376,7 @@ proptest! {
             machine.run(middle);
             let before = Observation::of(picos(middle), &mut machine);
             let region = machine.network.regions.iter_mut().max_by_key(|region| region.transfers.len()).unwrap();
-            let Region { transfers, solver, cross_region_states, messages_sent, event_store, unannounced, .. } =
+            let RegionState { transfers, solver, cross_region_states, messages_sent, event_store, unannounced, .. } =
                 region;
             let busy = solver.links.iter_mut().max_by_key(|link| (link.level != UNLIMITED, link.weights)).unwrap();
             // An observed region has no flows that have ended.

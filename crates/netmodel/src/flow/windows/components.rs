@@ -19,40 +19,40 @@ pub(super) struct Components {
 struct LinkState {
     /// Another link of the set, of a smaller number, or the link itself.
     parent: AtomicU32,
-    /// Pocket of the flows on the link.
-    pocket: AtomicU32,
-    /// Number of flows on the link that are assigned to the pocket and have not arrived.
+    /// Subnetwork of the flows on the link.
+    subnetwork: AtomicU32,
+    /// Number of flows on the link that are assigned to the subnetwork and have not arrived.
     flows: AtomicU32,
     /// Target of the set; 0 if none was proposed, and for all links but roots.
     target: AtomicU64,
 }
 
-/// A pocket to which a component may go. The pocket with most flows is the largest.
+/// A subnetwork to which a component may go. The subnetwork with most flows is the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Target {
     flows: u32,
-    pocket: u32,
+    subnetwork: u32,
 }
 
 impl Target {
-    /// The pocket near the ranks of a flow, if the component is in none.
-    pub(super) fn near(pocket: u32) -> Self {
-        Self { flows: 0, pocket }
+    /// The subnetwork near the ranks of a flow, if the component is in none.
+    pub(super) fn near(subnetwork: u32) -> Self {
+        Self { flows: 0, subnetwork }
     }
 
-    /// A pocket that has a part of the component, and this many flows.
-    pub(super) fn under_way(pocket: u32, flows: u32) -> Self {
-        Self { flows, pocket }
+    /// A subnetwork that has a part of the component, and this many flows.
+    pub(super) fn under_way(subnetwork: u32, flows: u32) -> Self {
+        Self { flows, subnetwork }
     }
 
     /// Encodes the target, in its order and above 0.
     fn encode(self) -> u64 {
-        u64::from(self.flows) << 32 | u64::from(self.pocket + 1)
+        u64::from(self.flows) << 32 | u64::from(self.subnetwork + 1)
     }
 
     fn decode(code: u64) -> Option<Self> {
-        let pocket = (code as u32).checked_sub(1)?;
-        Some(Self { flows: (code >> 32) as u32, pocket })
+        let subnetwork = (code as u32).checked_sub(1)?;
+        Some(Self { flows: (code >> 32) as u32, subnetwork })
     }
 }
 
@@ -60,7 +60,7 @@ impl Components {
     pub(super) fn new(links: usize) -> Self {
         let link = |number| LinkState {
             parent: AtomicU32::new(number),
-            pocket: AtomicU32::new(0),
+            subnetwork: AtomicU32::new(0),
             flows: AtomicU32::new(0),
             target: AtomicU64::new(0),
         };
@@ -106,40 +106,40 @@ impl Components {
         }
     }
 
-    /// Proposes a target for the set of a root; returns whether flows of the set are under way in another pocket, too.
+    /// Proposes a target for the set of a root; returns whether flows of the set are under way in another subnetwork, too.
     pub(super) fn propose(&self, root: LinkId, target: Target) -> bool {
         let before = self.link(root).target.fetch_max(target.encode(), Ordering::Relaxed);
         Target::decode(before)
-            .is_some_and(|known| known.flows > 0 && target.flows > 0 && known.pocket != target.pocket)
+            .is_some_and(|known| known.flows > 0 && target.flows > 0 && known.subnetwork != target.subnetwork)
     }
 
-    /// Returns the pocket to which the set of a link goes, if one was proposed.
+    /// Returns the subnetwork to which the set of a link goes, if one was proposed.
     pub(super) fn target(&self, link: LinkId) -> Option<u32> {
         let root = self.root(link);
-        Target::decode(self.link(root).target.load(Ordering::Relaxed)).map(|target| target.pocket)
+        Target::decode(self.link(root).target.load(Ordering::Relaxed)).map(|target| target.subnetwork)
     }
 
-    /// Sets the pocket to which the set of a link goes.
-    pub(super) fn set_target(&self, link: LinkId, pocket: u32) {
+    /// Sets the subnetwork to which the set of a link goes.
+    pub(super) fn set_target(&self, link: LinkId, subnetwork: u32) {
         let root = self.root(link);
-        self.link(root).target.store(Target::near(pocket).encode(), Ordering::Relaxed);
+        self.link(root).target.store(Target::near(subnetwork).encode(), Ordering::Relaxed);
     }
 
-    /// Returns the pocket of the flows on a link, if there are any.
-    pub(super) fn pocket(&self, link: LinkId) -> Option<u32> {
+    /// Returns the subnetwork of the flows on a link, if there are any.
+    pub(super) fn subnetwork(&self, link: LinkId) -> Option<u32> {
         let link = self.link(link);
-        (link.flows.load(Ordering::Relaxed) > 0).then(|| link.pocket.load(Ordering::Relaxed))
+        (link.flows.load(Ordering::Relaxed) > 0).then(|| link.subnetwork.load(Ordering::Relaxed))
     }
 
-    /// Sets the pocket of the flows on a link.
-    pub(super) fn set_pocket(&self, link: LinkId, pocket: u32) {
-        self.link(link).pocket.store(pocket, Ordering::Relaxed);
+    /// Sets the subnetwork of the flows on a link.
+    pub(super) fn set_subnetwork(&self, link: LinkId, subnetwork: u32) {
+        self.link(link).subnetwork.store(subnetwork, Ordering::Relaxed);
     }
 
-    /// Counts a flow that is assigned to a pocket.
-    pub(super) fn begin_flow(&self, links: impl Iterator<Item = LinkId>, pocket: u32) {
+    /// Counts a flow that is assigned to a subnetwork.
+    pub(super) fn begin_flow(&self, links: impl Iterator<Item = LinkId>, subnetwork: u32) {
         for link in links {
-            self.set_pocket(link, pocket);
+            self.set_subnetwork(link, subnetwork);
             self.link(link).flows.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn pockets_conflict_if_both_have_flows_of_a_component() {
+    fn subnetworks_conflict_if_both_have_flows_of_a_component() {
         let components = Components::new(2);
         let [one, other] = [0, 1].map(LinkId::new);
         components.join(one, other);
@@ -233,12 +233,12 @@ mod tests {
     }
 
     #[test]
-    fn a_link_has_a_pocket_while_it_has_flows() {
+    fn a_link_has_a_subnetwork_while_it_has_flows() {
         let components = Components::new(2);
         let [one, other] = [0, 1].map(LinkId::new);
         components.begin_flow([one, other].into_iter(), 4);
         components.begin_flow([other].into_iter(), 4);
         components.end_flow([one, other].into_iter());
-        assert_eq!((components.pocket(one), components.pocket(other)), (None, Some(4)));
+        assert_eq!((components.subnetwork(one), components.subnetwork(other)), (None, Some(4)));
     }
 }

@@ -1,4 +1,4 @@
-//! Components that lie in several pockets, which are moved to one.
+//! Components that lie in several subnetworks, which are moved to one.
 
 use parking_lot::MutexGuard;
 use pdes_core::SimTime;
@@ -6,8 +6,8 @@ use pdes_core::SimTime;
 use super::{FlowNetwork, RoutedTag, WindowMachine};
 use crate::LinkId;
 
-/// A pocket while parts of components are moved.
-type Pocket<'a, 'p, T> = MutexGuard<'a, FlowNetwork<'p, RoutedTag<T>>>;
+/// A subnetwork while parts of components are moved.
+type Subnetwork<'a, 'p, T> = MutexGuard<'a, FlowNetwork<'p, RoutedTag<T>>>;
 
 impl<'p, T: Copy> WindowMachine<'p, T> {
     /// Moves the parts of each component of the window that begins now to the target of the component.
@@ -17,16 +17,17 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
             .iter()
             .flat_map(|flows| flows.lock().iter().flat_map(|flow| flow.links.to_vec()).collect::<Vec<_>>())
             .collect();
-        let mut pockets: Vec<_> = self.pockets.iter().map(|pocket| pocket.network.lock()).collect();
+        let mut subnetworks: Vec<_> =
+            self.subnetworks.iter().map(|subnetwork| subnetwork.network.lock()).collect();
         let mut is_complete = false;
         while !is_complete {
             is_complete = true;
             for &link in &links {
-                let (pocket, target) = (self.components.pocket(link), self.components.target(link));
-                if let (Some(pocket), Some(target)) = (pocket, target)
-                    && pocket != target
+                let (subnetwork, target) = (self.components.subnetwork(link), self.components.target(link));
+                if let (Some(subnetwork), Some(target)) = (subnetwork, target)
+                    && subnetwork != target
                 {
-                    is_complete &= self.relocate(now, link, (pocket, target), &mut pockets);
+                    is_complete &= self.relocate(now, link, (subnetwork, target), &mut subnetworks);
                 }
             }
         }
@@ -37,15 +38,15 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
         &self,
         now: SimTime,
         link: LinkId,
-        (pocket, target): (u32, u32),
-        pockets: &mut [Pocket<'_, 'p, T>],
+        (subnetwork, target): (u32, u32),
+        subnetworks: &mut [Subnetwork<'_, 'p, T>],
     ) -> bool {
-        let [from, to] = pockets
-            .get_disjoint_mut([pocket as usize, target as usize])
-            .expect("these are two of the pockets");
+        let [from, to] = subnetworks
+            .get_disjoint_mut([subnetwork as usize, target as usize])
+            .expect("these are two of the subnetworks");
         let mut has_one_target = true;
         for other in from.move_component(now, link, to) {
-            self.components.set_pocket(other, target);
+            self.components.set_subnetwork(other, target);
             // Without a target no flow of this window begins on it.
             if let Some(known) = self.components.target(other) {
                 has_one_target &= known == target;
@@ -53,8 +54,8 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
                 self.components.set_target(link, target);
             }
         }
-        self.pockets[pocket as usize].update(from);
-        self.pockets[target as usize].update(to);
+        self.subnetworks[subnetwork as usize].update(from);
+        self.subnetworks[target as usize].update(to);
         has_one_target
     }
 }

@@ -11,12 +11,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::components::Target;
-use super::{Pocket, RoutedTag, StartingFlow, WindowMachine};
+use super::{RoutedTag, StartingFlow, Subnetwork, WindowMachine};
 use crate::flow::{FlowNetwork, earlier};
 use crate::link_load::LinkTotals;
 use crate::{HostId, HostTotals, LinkId, Message, NetworkModel, RouteError};
 
-/// A region of a [`WindowMachine`], and the pocket of the same number.
+/// A region of a [`WindowMachine`], and the subnetwork of the same number.
 #[derive(Debug)]
 pub struct WindowRegion<'g, 'p, T> {
     machine: &'g WindowMachine<'p, T>,
@@ -44,7 +44,7 @@ pub struct WindowRegion<'g, 'p, T> {
 pub enum WindowMessage<T> {
     /// The region has something to do in the next round.
     Call,
-    /// A flow begins in the pocket of the region.
+    /// A flow begins in the subnetwork of the region.
     Begin(SimTime, Message<RoutedTag<T>>),
     /// A message arrives.
     Arrival(SimTime, T),
@@ -68,9 +68,9 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
         }
     }
 
-    /// Returns the pocket of the same number.
-    fn pocket(&self) -> &'g Pocket<'p, T> {
-        &self.machine.pockets[self.index as usize]
+    /// Returns the subnetwork of the same number.
+    fn subnetwork(&self) -> &'g Subnetwork<'p, T> {
+        &self.machine.subnetworks[self.index as usize]
     }
 
     /// Returns the begin of the window of an instant.
@@ -109,8 +109,8 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
         }
     }
 
-    /// Proposes pockets for the components of the flows that begin in the window.
-    fn propose_pockets(&mut self) {
+    /// Proposes subnetworks for the components of the flows that begin in the window.
+    fn propose_subnetworks(&mut self) {
         let machine = self.machine;
         if self.index == 0 {
             machine.add_trial_window();
@@ -120,8 +120,9 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
             let root = machine.components.root(links[0]);
             machine.components.propose(root, Target::near(self.index));
             for &link in &**links {
-                if let Some(pocket) = machine.components.pocket(link) {
-                    let target = Target::under_way(pocket, machine.pockets[pocket as usize].flows());
+                if let Some(subnetwork) = machine.components.subnetwork(link) {
+                    let target =
+                        Target::under_way(subnetwork, machine.subnetworks[subnetwork as usize].flows());
                     is_split |= machine.components.propose(root, target);
                 }
             }
@@ -131,27 +132,27 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
         }
     }
 
-    /// Sends the flows that begin in a window to the pockets of their components.
+    /// Sends the flows that begin in a window to the subnetworks of their components.
     fn send_flows(&mut self, end: SimTime) {
         let machine = self.machine;
         let begins = machine.begins[self.index as usize].lock();
         for StartingFlow { begin, message, links } in &*begins {
-            let target = machine.components.target(links[0]).expect("each flow has proposed a pocket");
+            let target = machine.components.target(links[0]).expect("each flow has proposed a subnetwork");
             machine.components.begin_flow(links.iter().copied(), target);
             self.messages.push((target, WindowMessage::Begin(*begin, *message)));
         }
-        if !begins.is_empty() || self.pocket().next_event().is_some_and(|at| at < end) {
+        if !begins.is_empty() || self.subnetwork().next_event().is_some_and(|at| at < end) {
             self.messages.push((self.index, WindowMessage::Call));
         }
     }
 
-    fn advance_pocket(&mut self, end: SimTime) {
+    fn advance_subnetwork(&mut self, end: SimTime) {
         let machine = self.machine;
         for StartingFlow { links, .. } in machine.begins[self.index as usize].lock().drain(..) {
             machine.components.separate(&links);
         }
-        let pocket = self.pocket();
-        let mut network = pocket.network.lock();
+        let subnetwork = self.subnetwork();
+        let mut network = subnetwork.network.lock();
         let mut routes = Vec::new();
         network.advance_until(end, |at, RoutedTag { tag, regions: [submitter, other] }, route| {
             self.messages.push((submitter, WindowMessage::Arrival(at, tag)));
@@ -161,13 +162,13 @@ impl<'g, 'p, T: Copy> WindowRegion<'g, 'p, T> {
             routes.extend(route);
         });
         routes.into_iter().for_each(|route| machine.components.end_flow(network.links_of(route)));
-        pocket.update(&mut network);
+        subnetwork.update(&mut network);
     }
 }
 
 impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for WindowRegion<'_, '_, T> {
     type Message = WindowMessage<T>;
-    /// Components of the flows that begin, and the pockets of these; then flows, and arrivals.
+    /// Components of the flows that begin, and the subnetworks of these; then flows, and arrivals.
     const MAX_ROUNDS: &'static [u32] = &[3, 2];
     const BEGINS_ANYWHERE: bool = true;
 
@@ -234,15 +235,15 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for WindowRe
     }
 
     fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
-        let pocket = self.pocket().network.lock();
+        let subnetwork = self.subnetwork().network.lock();
         let starting = self.starting.iter().map(|flow| flow.message.tag.tag);
-        let flowing: Vec<T> = pocket.unfinished().map(|routed| routed.tag).collect();
+        let flowing: Vec<T> = subnetwork.unfinished().map(|routed| routed.tag).collect();
         let arriving = self.arrivals[self.arrived..].iter().map(|&(_, tag)| tag);
         self.local.unfinished().chain(starting).chain(flowing).chain(arriving)
     }
 
     fn next_boundary(&self) -> Option<SimTime> {
-        earlier(self.first_begin, self.pocket().next_event()).map(|at| self.window_of(at))
+        earlier(self.first_begin, self.subnetwork().next_event()).map(|at| self.window_of(at))
     }
 
     fn take_messages(&mut self, messages: &mut Vec<(u32, WindowMessage<T>)>) {
@@ -253,7 +254,7 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for WindowRe
         match message {
             WindowMessage::Call => {}
             WindowMessage::Begin(at, message) => {
-                self.pocket().network.lock().schedule_flow(at, message);
+                self.subnetwork().network.lock().schedule_flow(at, message);
             }
             WindowMessage::Arrival(at, tag) => self.arrivals.push((at, tag)),
         }
@@ -262,17 +263,17 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for WindowRe
     fn begin_span(&mut self, _: Range<SimTime>) {
         self.arrivals.drain(..self.arrived);
         self.arrived = 0;
-        // Stable, and fast where those of each pocket are in order.
+        // Stable, and fast where those of each subnetwork are in order.
         self.arrivals.sort_by_key(|&(at, _)| at);
     }
 
-    fn exchange_round(&mut self, Range { start: begin, end }: Range<SimTime>, exchange: u32, round: u32) {
+    fn exchange_round(&mut self, Range { start, end }: Range<SimTime>, exchange: u32, round: u32) {
         match (exchange, round) {
             (0, 0) => self.join_links(end),
-            (0, 1) => self.propose_pockets(),
-            (0, _) => self.machine.gather(begin),
+            (0, 1) => self.propose_subnetworks(),
+            (0, _) => self.machine.gather(start),
             (_, 0) => self.send_flows(end),
-            _ => self.advance_pocket(end),
+            _ => self.advance_subnetwork(end),
         }
     }
 
@@ -298,12 +299,12 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for WindowRe
 
     fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
         self.local.watch_period(now, period, repetitions);
-        self.pocket().network.lock().watch_period(now, period, repetitions);
+        self.subnetwork().network.lock().watch_period(now, period, repetitions);
     }
 
     fn repeat_loads(&mut self, now: SimTime) {
         self.local.repeat_loads(now);
-        self.pocket().network.lock().repeat_loads(now);
+        self.subnetwork().network.lock().repeat_loads(now);
     }
 }
 
@@ -312,8 +313,10 @@ impl<T: Copy> WindowMachine<'_, T> {
     fn add_trial_window(&self) {
         if self.is_on_trial.load(Ordering::Relaxed) {
             let mut trial = self.trial.lock();
-            let begun = |pocket: &Pocket<'_, T>| pocket.begun.load(Ordering::Relaxed);
-            trial.add_window(self.pockets.iter().map(|pocket| (begun(pocket), pocket.flows() as usize)));
+            let begun = |subnetwork: &Subnetwork<'_, T>| subnetwork.begun.load(Ordering::Relaxed);
+            trial.add_window(
+                self.subnetworks.iter().map(|subnetwork| (begun(subnetwork), subnetwork.flows() as usize)),
+            );
             self.is_on_trial.store(!trial.is_over(), Ordering::Relaxed);
             self.is_futile.store(trial.is_futile(), Ordering::Relaxed);
         }

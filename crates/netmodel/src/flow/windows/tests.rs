@@ -133,6 +133,8 @@ fn in_windows(
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
     /// Whatever the number of regions, and the order in which they run, also if they are saved and loaded.
     #[test]
     fn windows_find_the_arrivals_of_the_whole_network(

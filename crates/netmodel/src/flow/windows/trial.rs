@@ -4,33 +4,33 @@
 const WINDOWS: u32 = 256;
 /// Least number of flows that begin in a window, on average: barriers take the time of some.
 const MIN_FLOWS: u64 = 8;
-/// Least quotient of the work of all pockets and that of the pocket with most, on average over windows.
+/// Least quotient of the work of all subnetworks and that of the subnetwork with most, on average over windows.
 const MIN_SPEEDUP: f64 = 1.2;
-/// Work of a flow in addition to that of the flows in its pocket, which share links with it.
+/// Work of a flow in addition to that of the flows in its subnetwork, which share links with it.
 const FLOW_WORK: u64 = 16;
 
-/// Work of the pockets in the windows so far.
+/// Work of the subnetworks in the windows so far.
 #[derive(Debug, Default)]
 pub(super) struct Trial {
     windows: u32,
-    /// Flows begun until the present window, by pocket.
+    /// Flows begun until the present window, by subnetwork.
     begun: Vec<u64>,
     flows: u64,
-    /// Sum of the work of all pockets, and of that with most in each window.
+    /// Sum of the work of all subnetworks, and of that with most in each window.
     work: u64,
     critical: u64,
 }
 
 impl Trial {
-    /// Adds a window. Takes the number of flows that have begun so far in each pocket, and of those under way.
-    pub(super) fn add_window(&mut self, pockets: impl ExactSizeIterator<Item = (u64, usize)>) {
+    /// Adds a window. Takes the number of flows that have begun so far in each subnetwork, and of those under way.
+    pub(super) fn add_window(&mut self, subnetworks: impl ExactSizeIterator<Item = (u64, usize)>) {
         if self.is_over() {
             return;
         }
         self.windows += 1;
-        self.begun.resize(pockets.len(), 0);
+        self.begun.resize(subnetworks.len(), 0);
         let mut most = 0;
-        for ((begun, under_way), before) in pockets.zip(&mut self.begun) {
+        for ((begun, under_way), before) in subnetworks.zip(&mut self.begun) {
             let flows = begun - std::mem::replace(before, begun);
             let work = flows * (FLOW_WORK + under_way as u64);
             (self.flows, self.work, most) = (self.flows + flows, self.work + work, most.max(work));
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn pockets_with_equal_work_are_worth_their_threads() {
+    fn subnetworks_with_equal_work_are_worth_their_threads() {
         assert!(!is_futile(WINDOWS, [20, 20, 20]));
         assert!(is_futile(WINDOWS, [60, 1, 1]), "nearly all is in one");
         assert!(is_futile(WINDOWS, [2, 2, 2]), "there are few flows");

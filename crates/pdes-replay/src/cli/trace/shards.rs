@@ -311,8 +311,8 @@ pub(crate) fn list_shards(dir: &Path) -> Result<Vec<PathBuf>, ShardError> {
 
 fn check_run(first: &Shard, shard: &Shard) -> Result<(), ShardError> {
     let keys = |run: &RunHeader| {
-        let RunHeader { job, ranks: world, counter, rate } = run.clone();
-        [("job", job), ("world", world.to_string()), ("counter", counter), ("rate", rate)]
+        let RunHeader { job, ranks, counter, rate } = run.clone();
+        [("job", job), ("world", ranks.to_string()), ("counter", counter), ("rate", rate)]
     };
     for ((key, found), (_, expected)) in keys(&shard.run).into_iter().zip(keys(&first.run)) {
         if found != expected {

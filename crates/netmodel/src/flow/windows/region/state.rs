@@ -1,4 +1,4 @@
-//! The state of regions and pockets between two windows.
+//! The state of regions and subnetworks between two windows.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use super::WindowRegion;
 use crate::Message;
 use crate::flow::pending::MessageOrder;
 
-/// The region, and the pocket of its number, at the begin of a window. All regions together tell where the parts of the network are.
+/// The region, and the subnetwork of its number, at the begin of a window. All regions together tell where the parts of the network are.
 impl<T: Copy + State + Serialize + DeserializeOwned> State for WindowRegion<'_, '_, T> {
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
         let Self {
@@ -38,13 +38,13 @@ impl<T: Copy + State + Serialize + DeserializeOwned> State for WindowRegion<'_, 
         // After a cut, windows are counted from there.
         visitor.saved(origin);
         *first_begin = starting.first().map(|flow| flow.begin);
-        let pocket = &machine.pockets[*index as usize];
-        let mut network = pocket.network.lock();
+        let subnetwork = &machine.subnetworks[*index as usize];
+        let mut network = subnetwork.network.lock();
         State::visit(&mut *network, visitor);
         if visitor.is_refused() || visitor.is_saving() || visitor.is_observing() {
             return;
         }
-        pocket.update(&mut network);
+        subnetwork.update(&mut network);
         if visitor.is_loading() {
             // What was saved in windows has to go on in windows.
             machine.is_on_trial.store(false, Ordering::Relaxed);
