@@ -1,104 +1,108 @@
-//! Mean waits in queues at random times (`../shared/oracle/packets/closed-forms.csv`).
+//! Waiting times of queueing theory (`md1`, `mm1` and `outq` of `../shared/oracle/packets/closed-forms.csv`).
 
 use packets::{InFlight, PacketParameters};
 
 use crate::driver::{Sent, run};
 use crate::networks::{chain, network};
+use crate::oracle::numbers;
 
-/// Random numbers (SplitMix64).
+/// A generator of numbers from 0 to 1 (Knuth's MMIX).
 struct Random(u64);
 
 impl Random {
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    /// Between 0 and 1.
-    fn share(&mut self) -> f64 {
-        (self.word() >> 11) as f64 / (1_u64 << 53) as f64
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     fn exponential(&mut self) -> f64 {
-        -(1.0 - self.share()).ln()
+        -(1.0 - self.uniform()).ln()
     }
 }
 
-fn unlimited(packet_bytes: u32) -> PacketParameters {
-    PacketParameters { packet_bytes, in_flight: Some(InFlight::Unlimited), ..PacketParameters::default() }
-}
-
-/// Bytes of a packet, in mean; a packet time is a microsecond.
-const BYTES: f64 = 1000.0;
-
-/// Returns the mean wait, in packet times, before a link of packets of these mean sizes at random times.
-fn wait_at_random_times(load: f64, size: impl Fn(&mut Random) -> f64) -> f64 {
-    let (mut random, mut now) = (Random(7), 0.0);
-    let messages: Vec<Sent> = (0..30_000)
-        .map(|_| {
-            now += random.exponential() / load;
-            ((now * 1e6) as u64, 0, 1, size(&mut random).round().max(1.0) as u64)
-        })
-        .collect();
-    let done = run(&chain(&[(1.0, 100.0)]), &unlimited(100_000), &messages);
-    let waits = done
-        .arrived
-        .iter()
-        .zip(&messages)
-        .map(|(at, (from, _, _, bytes))| at - from - bytes * 1000 - 100_000);
-    waits.sum::<u64>() as f64 / 1e6 / messages.len() as f64
-}
-
-/// The mean wait is `rho / (2 (1 - rho))` with equal sizes, `rho / (1 - rho)` with exponential ones.
-#[test]
-fn packets_at_random_times_wait_as_long_as_pollaczek_and_khinchine_say() {
-    for load in [0.1, 0.5] {
-        let expected = load / (2.0 * (1.0 - load));
-        let equal = wait_at_random_times(load, |_| BYTES);
-        assert!((equal / expected - 1.0).abs() < 0.06, "load {load}: {equal}, expected {expected}");
-        let exponential = wait_at_random_times(load, |random| BYTES * random.exponential());
-        assert!(
-            (exponential / expected / 2.0 - 1.0).abs() < 0.08,
-            "load {load}: {exponential}, expected {}",
-            2.0 * expected
-        );
+fn parameters() -> PacketParameters {
+    PacketParameters {
+        packet_bytes: 1 << 20,
+        in_flight: Some(InFlight::Unlimited),
+        ..PacketParameters::default()
     }
 }
 
-/// In slots, from `n` inputs to `n` outputs: `(n - 1)/n rho / (2 (1 - rho))`.
-#[test]
-fn packets_in_slots_wait_at_outputs() {
-    for (ports, load, slots) in [
-        (2, 0.1, 40_000),
-        (2, 0.5, 20_000),
-        (2, 0.7, 20_000),
-        (8, 0.1, 10_000),
-        (8, 0.5, 5_000),
-        (8, 0.7, 8_000),
-    ] {
+/// Compares the mean of waiting times with an expectation: four standard errors, which are those of the means of 25 successive parts,
+/// since packets near each other wait for the same others.
+#[track_caller]
+fn assert_mean(case: &str, waits: &[f64], expected: f64) {
+    let part = waits.len() / 25;
+    let means: Vec<f64> =
+        waits.chunks_exact(part).map(|part_waits| part_waits.iter().sum::<f64>() / part as f64).collect();
+    let count = means.len() as f64;
+    let mean = means.iter().sum::<f64>() / count;
+    let variance = means.iter().map(|part_mean| (part_mean - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    let error = (variance / count).sqrt();
+    assert!(
+        error < 0.05 * expected,
+        "{case}: a mean of {mean} with a standard error of {error} tells nothing"
+    );
+    assert!(
+        (mean - expected).abs() < 4.0 * error,
+        "{case}: {mean} with a standard error of {error}, expected {expected}"
+    );
+}
+
+/// Packets that arrive at random at a switch, all of the same size or of sizes that are distributed exponentially, wait for its output
+/// as the formulas of Pollaczek and Khinchine say. The link to the switch is ten thousand times as fast.
+#[test_with::shared]
+fn packets_that_arrive_at_random_wait_as_in_theory() {
+    const MEAN_BYTES: f64 = 1000.0;
+    for (queue, has_equal_sizes) in [("md1-", true), ("mm1-", false)] {
+        for (case, _, expected) in numbers("closed-forms.csv", queue, "value") {
+            let load: f64 = case[queue.len()..].parse().unwrap();
+            let platform = chain(&[(10_000.0, 100.0), (1.0, 100.0)]);
+            let mut random = Random(7);
+            let mut at = 0.0;
+            let count = if load > 0.8 { 150_000 } else { 30_000 };
+            let messages: Vec<Sent> = (0..count)
+                .map(|_| {
+                    at += MEAN_BYTES * 1e3 / load * random.exponential();
+                    let bytes = if has_equal_sizes { MEAN_BYTES } else { MEAN_BYTES * random.exponential() };
+                    (at as u64, 0, 1, bytes.round() as u64)
+                })
+                .collect();
+            let done = run(&platform, &parameters(), &messages);
+            let wait = |(&arrived, &(at, _, _, bytes)): (&u64, &Sent)| {
+                let alone = 200_000.0 + bytes as f64 * 1e3 * 1.0001;
+                ((arrived - at) as f64 - alone) / (MEAN_BYTES * 1e3)
+            };
+            let waits: Vec<f64> = done.arrived.iter().zip(&messages).map(wait).collect();
+            assert_mean(&case, &waits, expected);
+        }
+    }
+}
+
+/// A switch with a queue at each output, to which each input sends a packet in a slot or none.
+#[test_with::shared]
+fn packets_in_slots_wait_at_outputs_as_in_theory() {
+    for (case, _, expected) in numbers("closed-forms.csv", "outq-", "value") {
+        let (ports, load) = case["outq-".len()..].split_once('-').unwrap();
+        let (ports, load): (u32, f64) = (ports.parse().unwrap(), load.parse().unwrap());
         let platform = network(&format!("kind = 'cluster', hosts = {}", 2 * ports), 1.0, 100.0);
-        let mut random = Random(u64::from(ports));
+        let slot = 1_000_000;
+        let packets = if load > 0.8 { 80_000.0 } else { 25_000.0 };
+        let slots = (packets / load) as u64 / u64::from(ports);
+        let mut random = Random(11);
         let mut messages: Vec<Sent> = Vec::new();
-        for slot in 0..slots {
-            for host in 0..ports {
-                if random.share() < load {
-                    let target = ports + (random.word() % u64::from(ports)) as u32;
-                    messages.push((slot * 1_000_000, host, target, 1000));
+        for number in 0..slots {
+            for src in 0..ports {
+                if random.uniform() < load {
+                    let target = ports + (random.uniform() * f64::from(ports)) as u32;
+                    messages.push((number * slot, src, target, 1000));
                 }
             }
         }
-        let done = run(&platform, &unlimited(1000), &messages);
-        let waits = done.arrived.iter().zip(&messages).map(|(at, (from, ..))| at - from - 2_200_000);
-        let mean = waits.sum::<u64>() as f64 / 1e6 / messages.len() as f64;
-        let n = f64::from(ports);
-        let expected = (n - 1.0) / n * load / (2.0 * (1.0 - load));
-        // Four standard errors of rare waits, and what long ones add.
-        let tolerance = 4.0 * (expected / messages.len() as f64).sqrt() + 0.05 * expected;
-        assert!(
-            (mean - expected).abs() < tolerance,
-            "{ports} ports, load {load}: {mean}, expected {expected}"
-        );
+        let done = run(&platform, &parameters(), &messages);
+        let alone = 2 * (slot + 100_000);
+        let wait = |(&arrived, &(at, ..)): (&u64, &Sent)| ((arrived - at - alone) / slot) as f64;
+        let waits: Vec<f64> = done.arrived.iter().zip(&messages).map(wait).collect();
+        assert_mean(&case, &waits, expected);
     }
 }

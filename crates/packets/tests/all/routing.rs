@@ -1,9 +1,12 @@
 //! Routings: they choose as they are said to.
 
+use std::collections::BTreeSet;
+
 use packets::{InFlight, PacketParameters, PacketRouting};
 
 use crate::driver::{Sent, run};
 use crate::networks::{fat_tree, leaf_spine, network};
+use crate::oracle::numbers;
 
 fn parameters(routing: PacketRouting, seed: u64) -> PacketParameters {
     PacketParameters {
@@ -32,33 +35,103 @@ fn tornado_has_a_share_of_a_link() {
     }
 }
 
-/// All `m` hosts of a leaf send to another leaf: the largest number of flows on one of `n` up-links is that of `m` balls in `n` boxes, on
-/// average over seeds.
-#[test]
+/// On a ring on which all send to all, and to themselves, a host has `8/k` of a link and not more; nearly as much, since not the packets of
+/// two opposite hosts are divided among both ways, but such pairs of hosts.
+#[test_with::shared]
+fn uniform_traffic_has_its_share_of_a_ring() {
+    for (case, quantity, bound) in numbers("closed-forms.csv", "ring-", "value") {
+        if quantity != "uniform_share" {
+            continue;
+        }
+        let hosts: u32 = case["ring-".len()..].parse().unwrap();
+        let platform = network(&format!("kind = 'torus', dims = [{hosts}]"), 1.0, 100.0);
+        let packets = 30;
+        let pairs = (0..hosts).flat_map(|src| (1..hosts).map(move |step| (src, (src + step) % hosts)));
+        let messages: Vec<Sent> = pairs.map(|(src, dst)| (0, src, dst, packets * 1000)).collect();
+        let done = run(&platform, &parameters(PacketRouting::Spray, 1), &messages);
+        let share = (u64::from(hosts) * packets * 1_000_000) as f64 / done.last() as f64;
+        assert!((0.7 * bound..=bound).contains(&share), "{hosts} hosts: {share}, bound {bound}");
+    }
+}
+
+/// All hosts of a group of a dragonfly send to another group: over one cable each has `1/(a p)` of a link, over third groups at most
+/// `(g - 2)/(2 a p)`; and to all other groups at most what the cables between groups carry.
+#[test_with::shared]
+fn groups_of_dragonflies_have_the_shares_of_their_cables() {
+    for (case, quantity, expected) in numbers("closed-forms.csv", "dfly-", "value") {
+        let sizes: Vec<u32> = case.split('-').skip(1).map(|size| size.parse().unwrap()).collect();
+        let (nodes, routers, groups) = (sizes[0], sizes[1], sizes[1] * sizes[2] + 1);
+        let topology = format!(
+            "kind = 'dragonfly', groups = {groups}, chassis = 1, blades = {routers}, nodes = {nodes}"
+        );
+        let platform = network(&topology, 1.0, 100.0);
+        let (group, packets) = (nodes * routers, 32);
+        let hosts = group * groups;
+        // Each host sends so many packets, in messages to one host or to several.
+        let share = |routing, messages_of_host: u32, target: &dyn Fn(u32, u32) -> u32| {
+            let bytes = u64::from(packets / messages_of_host * 1000);
+            let messages: Vec<Sent> = (0..hosts * messages_of_host)
+                .map(|number| (0, number % hosts, target(number % hosts, number / hosts) % hosts, bytes))
+                .collect();
+            f64::from(packets) * 1e6 / run(&platform, &parameters(routing, 1), &messages).last() as f64
+        };
+        let next_group = |host: u32, _| host + group;
+        // The same router of a third group has the cables from the one group and to the other.
+        let far_group = |host: u32, _| host + groups / 2 * group;
+        match quantity.as_str() {
+            "minimal_share" => {
+                let share = share(PacketRouting::Minimal, 1, &next_group);
+                // The last packet crosses five links and as many queues of a packet.
+                assert!((0.8 * expected..=expected).contains(&share), "{case}: {share}, expected {expected}");
+            }
+            "valiant_share_bound" => {
+                let [next, far] = [&next_group as &dyn Fn(u32, u32) -> u32, &far_group]
+                    .map(|target| share(PacketRouting::Valiant, 1, target));
+                assert!(next <= expected, "{case}: {next}, bound {expected}");
+                assert!((0.4 * expected..=expected).contains(&far), "{case}: {far}, bound {expected}");
+            }
+            _ => {
+                let share = share(PacketRouting::Minimal, packets, &|host, number| {
+                    host + group * (1 + number % (groups - 1))
+                });
+                assert!((0.2 * expected..=expected).contains(&share), "{case}: {share}, bound {expected}");
+            }
+        }
+    }
+}
+
+/// All hosts of a leaf send to another leaf: the largest number of flows on one of `n` up-links is that of `m` balls in `n` boxes, in
+/// distribution and on average over seeds.
+#[test_with::shared]
 fn hashed_flows_collide_as_often_as_balls_in_boxes() {
-    // Up-links, flows, mean of the largest load, and its standard deviation at most.
-    for (n, m, expected, deviation) in [
-        (2, 2, 1.5, 0.75),
-        (4, 4, 2.125, 0.75),
-        (8, 8, 2.597_232_82, 0.75),
-        (16, 16, 3.078_246_8, 0.75),
-        (32, 32, 3.532_940_99, 0.75),
-        (4, 8, 3.538_085_94, 0.75),
-        (8, 32, 7.047_784_07, 1.2),
-    ] {
+    let rows = numbers("closed-forms.csv", "ecmp-", "value");
+    let cases: BTreeSet<&str> = rows.iter().map(|row| row.0.as_str()).collect();
+    for case in cases {
+        let (n, m) = case["ecmp-".len()..].split_once('-').unwrap();
+        let (n, m): (u32, u32) = (n.parse().unwrap(), m.parse().unwrap());
         let platform = network(&leaf_spine(2, m, n), 1.0, 100.0);
-        let packets = 50;
+        let packets = 12;
         let messages: Vec<Sent> = (0..m).map(|host| (0, host, m + host, packets * 1000)).collect();
         let largest = |seed: u64| {
             let done = run(&platform, &parameters(PacketRouting::Ecmp, seed), &messages);
-            // The last packet leaves the most loaded link after its load, and crosses four links and two more.
+            // The last packet leaves the most loaded link after its load, and crosses three links more.
             (done.last() as f64 / (packets * 1_000_000) as f64).round()
         };
-        let seeds = 300_u32;
-        let mean = (1..=seeds).map(|seed| largest(seed.into())).sum::<f64>() / f64::from(seeds);
-        // Four standard errors.
-        let tolerance = 4.0 * deviation / f64::from(seeds).sqrt();
-        assert!((mean - expected).abs() < tolerance, "{m} flows, {n} links: {mean}, expected {expected}");
+        let seeds = 250_u32;
+        let loads: Vec<f64> = (1..=seeds).map(|seed| largest(seed.into())).collect();
+        for (_, quantity, expected) in rows.iter().filter(|row| row.0 == case) {
+            let (found, deviation) = match quantity.strip_prefix("P_largest_") {
+                Some(load) => {
+                    let load: f64 = load.parse().unwrap();
+                    let count = loads.iter().filter(|&&found| found == load).count() as f64;
+                    (count / f64::from(seeds), (expected * (1.0 - expected)).sqrt())
+                }
+                // The load deviates by less than one flow.
+                None => (loads.iter().sum::<f64>() / f64::from(seeds), 1.0),
+            };
+            let tolerance = 4.0 * deviation / f64::from(seeds).sqrt();
+            assert!((found - expected).abs() < tolerance, "{case}, {quantity}: {found}, expected {expected}");
+        }
     }
 }
 
