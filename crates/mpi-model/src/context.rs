@@ -138,15 +138,23 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
     /// Adds the noise in a computation to its work and to the time that it takes by itself: noise keeps the core busy.
     #[inline]
     fn with_noise(&self, flops: f64, duration: Option<SimDuration>) -> (f64, Option<SimDuration>) {
-        let (machine, begin) = (&self.replay.machine, self.thread.clock);
+        let begin = self.thread.clock;
         let length = duration.unwrap_or(SimDuration::ZERO);
-        match machine.noise(self.me, begin, length) {
+        match self.replay.machine.noise(self.me, begin, length) {
             SimDuration::ZERO => (flops, duration),
-            noise => {
-                let work = flops + machine.speed(self.me, begin) * noise.as_secs_f64();
-                (work, duration.and_then(|duration| duration.checked_add(noise)))
-            }
+            noise => self.delayed(flops, duration, noise),
         }
+    }
+
+    #[cold]
+    fn delayed(
+        &self,
+        flops: f64,
+        duration: Option<SimDuration>,
+        noise: SimDuration,
+    ) -> (f64, Option<SimDuration>) {
+        let work = flops + self.replay.machine.speed(self.me, self.thread.clock) * noise.as_secs_f64();
+        (work, duration.and_then(|duration| duration.checked_add(noise)))
     }
 
     /// Submits work to the machine, if it does such work in the order of time; returns whether the work has to be waited for.

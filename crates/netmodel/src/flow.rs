@@ -247,6 +247,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     }
 
     /// Adds a flow for what is left of a message: these bytes, and their amount on the wire.
+    #[inline]
     fn add_flow(&mut self, message: PendingId, route: u32, bytes: u64, wire: f64) {
         let terms = self.routes.terms(route, self.pending.order(message).sent(), self.now);
         let flow = self.routes.add_flow(route, terms, &mut self.sharing);

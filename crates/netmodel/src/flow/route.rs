@@ -113,9 +113,11 @@ impl<'p> RouteCache<'p> {
     /// Returns the route that a message takes now which was sent on a route.
     #[inline]
     pub(super) fn current(&mut self, route: u32, sharing: &mut MaxMin) -> u32 {
-        if self.routes[route as usize].since == self.since {
-            return route;
-        }
+        if self.routes[route as usize].since == self.since { route } else { self.find_anew(route, sharing) }
+    }
+
+    #[cold]
+    fn find_anew(&mut self, route: u32, sharing: &mut MaxMin) -> u32 {
         let (src, dst) = self.ends(route);
         self.find(src, dst, sharing).expect("the route is known")
     }

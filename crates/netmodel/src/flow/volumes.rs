@@ -88,8 +88,21 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
     }
 
     /// Tells the start of a flow.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin(
+        &mut self,
+        now: SimTime,
+        flow: FlowIndex,
+        sources: (u32, &RouteCache<'_>, &MaxMin),
+        bytes: u64,
+        lengths: (f64, f64),
+    ) {
+        if self.observer.is_observing() {
+            self.tell_begin(now, flow, sources, bytes, lengths);
+        }
+    }
+
+    fn tell_begin(
         &mut self,
         now: SimTime,
         flow: FlowIndex,
@@ -97,9 +110,6 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
         bytes: u64,
         (length, penalty): (f64, f64),
     ) {
-        if !self.observer.is_observing() {
-            return;
-        }
         if self.flows.len() <= flow.index() {
             self.flows.resize(flow.index() + 1, None);
         }
@@ -320,13 +330,17 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
     }
 
     /// Tells which links are bottlenecks after a solve.
-    #[inline]
+    #[inline(always)]
     pub(super) fn solved(&mut self, now: SimTime, routes: &RouteCache<'_>, sharing: &MaxMin) {
         if self.observer.is_observing() {
-            self.update_pipes(now, (routes, sharing));
-            let links = sharing.changed_links().chain(sharing.freed_links());
-            links.for_each(|link| self.tell_limits(now, link, sharing));
+            self.tell_solved(now, routes, sharing);
         }
+    }
+
+    fn tell_solved(&mut self, now: SimTime, routes: &RouteCache<'_>, sharing: &MaxMin) {
+        self.update_pipes(now, (routes, sharing));
+        let links = sharing.changed_links().chain(sharing.freed_links());
+        links.for_each(|link| self.tell_limits(now, link, sharing));
     }
 
     fn tell_limits(&mut self, now: SimTime, link: LinkIndex, sharing: &MaxMin) {
