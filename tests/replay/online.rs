@@ -274,6 +274,11 @@ fn mistakes_are_named_with_rank_and_call() {
             1,
         ),
         (
+            "MPI_Allreduce(MPI_IN_PLACE, &size, 1, MPI_INT, rank ? MPI_SUM : MPI_MAX, MPI_COMM_WORLD);",
+            "in the same collective operation, called from /",
+            1,
+        ),
+        (
             "MPI_Request request[2]; if (rank) MPI_Recv(&size, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
              else MPI_Send((int[]){1, 2, 3}, 3, MPI_INT, 1, 3, MPI_COMM_WORLD);",
             "the message from rank 0 has 12 B, but the receive that matches it has room for 4 B",
@@ -301,7 +306,10 @@ fn what_a_program_leaves_and_mixes_is_named() {
         MPI_Comm_dup(MPI_COMM_WORLD, &copy);\nMPI_Type_contiguous(3, MPI_INT, &type);\nMPI_Type_commit(&type);\n\
         if (rank == 0) { float one = 1; MPI_Send(&one, 1, MPI_FLOAT, 2, 5, MPI_COMM_WORLD); }\n\
         if (rank == 2) MPI_Recv(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
-        MPI_Type_contiguous(2, MPI_INT, &freed);\nMPI_Type_commit(&freed);\nMPI_Type_free(&freed);";
+        MPI_Type_contiguous(2, MPI_INT, &freed);\nMPI_Type_commit(&freed);\nMPI_Type_free(&freed);\n\
+        MPI_Op operator;\nMPI_Op_create((MPI_User_function *)exit, 1, &operator);\nMPI_Group group;\nMPI_Comm_group(MPI_COMM_WORLD, &group);\n\
+        if (rank == 1) for (int i = 0; i < 2; i++) MPI_Send(&rank, 1, MPI_INT, 0, 6, MPI_COMM_WORLD);\n\
+        if (rank == 2) MPI_Gather(&rank, 1, MPI_INT, NULL, 1, MPI_INT, 0, MPI_COMM_WORLD);";
     let Some(program) = Program::with_body(body) else { return };
     let warned = program.run(3, &[]).success();
     for message in [
@@ -309,6 +317,10 @@ fn what_a_program_leaves_and_mixes_is_named() {
         "rank 0 and 2 other(s): 1 communicator(s) were never freed, the first one of MPI_Comm_dup",
         "rank 2: MPI_Recv takes elements from rank 0 that are floating-point numbers of 4 B for integers or others of 4 B",
         "rank 0 and 2 other(s): 1 datatype(s) were committed and never freed",
+        "rank 0 and 2 other(s): 1 operator(s) were never freed, the first one of MPI_Op_create, called from /",
+        "rank 0 and 2 other(s): 1 group(s) were never freed, the first one of MPI_Comm_group",
+        "rank 1: 2 message(s) to rank 0 were never received, the first one of MPI_Send to rank 0, tag 6, 4 B on communicator 0, called",
+        "rank 2: 1 of 3 members have called MPI_Gather on communicator 0, called from /",
     ] {
         let output = String::from_utf8_lossy(&warned.get_output().stderr).into_owned();
         assert!(output.contains(message), "{message}: {output}");

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "online.h"
 #include <linux/futex.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,7 +27,11 @@ extern double take_computation(void);
 
 static void append(struct operation operation)
 {
+  struct call by = current_call();
   operation.computed = take_computation();
+  operation.site = (uint64_t)by.site;
+  if (by.name)
+    strncpy(operation.call, by.name, sizeof operation.call - 1);
   own->operation[own->operations++] = operation;
 }
 

@@ -118,7 +118,7 @@ static int take_part(struct collective *o, struct table *table, int from, char *
   uint64_t part = parts ? own_part(parts, o) : 0;
   int error = need(o, parts, part, packed_size(count, type));
   if (parts) {
-    check_elements((uint64_t)((char *)parts - (char *)shared), type, from);
+    check_elements((uint64_t)((char *)parts - (char *)shared), type, from, current_call());
     unpack(part_begin(parts, part), part_bytes(parts, part), to, count, type);
   }
   return error;
@@ -230,16 +230,34 @@ static int finish(struct collective *o, uint64_t offset)
 static MPI_Op *freed_operators;
 static int freed_length, pending;
 
+INTERPOSE(Op_create)
+int MPI_Op_create(MPI_User_function *function, int commutes, MPI_Op *op)
+{
+  LOCAL(Op_create, function, commutes, op)
+  int error = REAL(Op_create)(function, commutes, op);
+  if (error == MPI_SUCCESS)
+    note_made(MADE_OPERATOR, *op, (struct call){"MPI_Op_create", __builtin_return_address(0)});
+  return error;
+}
+
 INTERPOSE(Op_free)
 int MPI_Op_free(MPI_Op *op)
 {
   LOCAL(Op_free, op)
+  note_freed(MADE_OPERATOR, *op);
   if (pending == 0)
     return REAL(Op_free)(op);
   freed_operators = realloc(freed_operators, (freed_length + 1) * sizeof *freed_operators);
   freed_operators[freed_length++] = *op;
   *op = MPI_OP_NULL;
   return MPI_SUCCESS;
+}
+
+/* Number of a predefined operator, the same on all ranks; one beyond them for operators of the program. */
+static int operator_number(MPI_Op op)
+{
+  int number = REAL(Op_c2f)(op), beyond = REAL(Op_c2f)(MPI_NO_OP) + 1;
+  return number < beyond ? number : beyond;
 }
 
 static void end_pending(void)
@@ -258,6 +276,7 @@ static int run(struct collective *o, MPI_Request *request)
   operation.flags = o->c->remote ? COLL_BARRIER : o->kind;
   operation.communicator = all_members(o->c)->index;
   operation.request = NONE;
+  operation.tag = o->op ? operator_number(o->op) : 0;
   if (!request) {
     answer(operation);
     return finish(o, own->table);

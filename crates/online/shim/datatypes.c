@@ -25,31 +25,13 @@ void drop_type(MPI_Datatype type)
     REAL(Type_free)(&type);
 }
 
-/* ---- types that the program has committed and not freed ---- */
-
-struct committed {
-  MPI_Datatype type;
-  struct call by;
-};
-
-static struct committed *committed;
-static uint32_t committed_length, committed_capacity;
-
 INTERPOSE(Type_commit)
 int MPI_Type_commit(MPI_Datatype *type)
 {
   LOCAL(Type_commit, type)
   int error = REAL(Type_commit)(type);
-  if (error != MPI_SUCCESS || is_predefined(*type))
-    return error;
-  for (uint32_t i = 0; i < committed_length; i++)
-    if (committed[i].type == *type)
-      return error;
-  if (committed_length == committed_capacity) {
-    committed_capacity = committed_capacity ? 2 * committed_capacity : 16;
-    committed = realloc(committed, committed_capacity * sizeof *committed);
-  }
-  committed[committed_length++] = (struct committed){*type, {"MPI_Type_commit", __builtin_return_address(0)}};
+  if (error == MPI_SUCCESS && !is_predefined(*type))
+    note_made(MADE_TYPE, *type, (struct call){"MPI_Type_commit", __builtin_return_address(0)});
   return error;
 }
 
@@ -57,18 +39,8 @@ INTERPOSE(Type_free)
 int MPI_Type_free(MPI_Datatype *type)
 {
   LOCAL(Type_free, type)
-  for (uint32_t i = committed_length; i-- > 0;)
-    if (committed[i].type == *type) {
-      memmove(committed + i, committed + i + 1, (--committed_length - i) * sizeof *committed);
-      break;
-    }
+  note_freed(MADE_TYPE, *type);
   return REAL(Type_free)(type);
-}
-
-void warn_of_types(void)
-{
-  if (committed_length > 0)
-    warn_of("datatype(s) were committed and never freed", committed_length, committed[0].by);
 }
 
 /* ---- kinds of elements ---- */
@@ -103,19 +75,26 @@ static uint64_t elements_of(MPI_Datatype type)
   return kind;
 }
 
-void set_elements_of(uint64_t block, MPI_Datatype type) { block_at(block)->elements = type == MPI_DATATYPE_NULL ? 0 : elements_of(type); }
+void set_elements_of(uint64_t block, MPI_Datatype type)
+{
+  block_at(block)->elements = type == MPI_DATATYPE_NULL ? 0 : elements_of(type);
+  block_at(block)->site = (uint64_t)current_call().site;
+}
 
 static const char *name_of(uint64_t elements) { return elements % 2 ? "floating-point numbers" : "integers or others"; }
 
-void check_elements(uint64_t block, MPI_Datatype type, int from)
+void check_elements(uint64_t block, MPI_Datatype type, int from, struct call by)
 {
   static bool has_warned;
   uint64_t sent = block_at(block)->elements, received = sent && !has_warned ? elements_of(type) : 0;
   if (!received || sent == received)
     return;
   has_warned = true;
-  warn(current_call(), "%s takes elements from rank %d that are %s of %llu B for %s of %llu B", current_call().name, from, name_of(sent),
-       (unsigned long long)sent / 2, name_of(received), (unsigned long long)received / 2);
+  /* Ranks are forked by one process: addresses of one are those of all. */
+  char place[PATH_MAX] = "";
+  called_from(place, sizeof place, (void *)block_at(block)->site);
+  warn(by, "%s takes elements from rank %d that are %s of %llu B for %s of %llu B (sent by a call%s)", by.name, from,
+       name_of(sent), (unsigned long long)sent / 2, name_of(received), (unsigned long long)received / 2, place);
 }
 
 /* ---- packing ---- */

@@ -90,6 +90,52 @@ void warn_of_communicators(void)
     warn_of("communicator(s) were never freed", number, first->made_by);
 }
 
+/* ---- what the program has made and not freed ---- */
+
+struct thing {
+  void *handle;
+  struct call by;
+};
+
+static struct {
+  struct thing *things;
+  uint32_t length, capacity;
+} made[MADE_KINDS];
+
+static uint32_t place_of(enum made kind, const void *handle)
+{
+  uint32_t at = made[kind].length;
+  while (at > 0 && made[kind].things[at - 1].handle != handle)
+    at--;
+  return at;
+}
+
+void note_made(enum made kind, void *handle, struct call by)
+{
+  if (place_of(kind, handle) > 0)
+    return;
+  if (made[kind].length == made[kind].capacity) {
+    made[kind].capacity = made[kind].capacity ? 2 * made[kind].capacity : 16;
+    made[kind].things = realloc(made[kind].things, made[kind].capacity * sizeof(struct thing));
+  }
+  made[kind].things[made[kind].length++] = (struct thing){handle, by};
+}
+
+void note_freed(enum made kind, void *handle)
+{
+  uint32_t at = place_of(kind, handle);
+  if (at > 0)
+    memmove(made[kind].things + at - 1, made[kind].things + at, (made[kind].length-- - at) * sizeof(struct thing));
+}
+
+void warn_of_made(void)
+{
+  static const char *const texts[MADE_KINDS] = {"datatype(s) were committed and never freed", "operator(s) were never freed", "group(s) were never freed"};
+  for (int kind = 0; kind < MADE_KINDS; kind++)
+    if (made[kind].length > 0)
+      warn_of(texts[kind], made[kind].length, made[kind].things[0].by);
+}
+
 void hold_communicator(struct communicator *c) { c->references++; }
 
 void drop_communicator(struct communicator *c)
@@ -123,7 +169,7 @@ struct group *group_of(MPI_Group handle)
   return handle == MPI_GROUP_EMPTY ? &empty : get(&groups, handle);
 }
 
-MPI_Group new_group(int size, const int *world)
+MPI_Group make_group(int size, const int *world, struct call by)
 {
   if (size == 0)
     return MPI_GROUP_EMPTY;
@@ -135,6 +181,7 @@ MPI_Group new_group(int size, const int *world)
   struct group *group = calloc(1, sizeof *group);
   *group = (struct group){handle, place(size, world, world_rank), size, copied(size, world)};
   put(&groups, handle, group);
+  note_made(MADE_GROUP, handle, by);
   return handle;
 }
 
@@ -307,6 +354,7 @@ int MPI_Group_free(MPI_Group *handle)
   LOCAL(Group_free, handle)
   GROUP(group, *handle)
   if (*handle != MPI_GROUP_EMPTY) {
+    note_freed(MADE_GROUP, *handle);
     put(&groups, *handle, NULL);
     REAL(Group_free)(handle);
     free(group->world);

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAYOUT_VERSION 1
+#define LAYOUT_VERSION 2
 #define PAGE 4096
 #define OPERATIONS 256
 #define REQUESTS (1 << 18)
@@ -61,7 +61,7 @@ enum operation_kind {
   OP_LOCK,
   OP_UNLOCK,
   OP_YIELD,
-  /* a text of `count` bytes for the user, in the block */
+  /* a text of `count` bytes for the user, in the block, as an abort has it */
   OP_WARN
 };
 
@@ -119,6 +119,9 @@ struct operation {
   uint64_t vector;
   /* computation before the operation [s], or the length of a sleep */
   double computed, seconds;
+  /* the call of the program: its return address, and its name */
+  uint64_t site;
+  char call[32];
 };
 
 /* The end of a request, a blocking receive or a probe. */
@@ -158,7 +161,9 @@ struct block {
   uint64_t bytes;
   /* kind of the elements of a message or of a contribution, as `elements_of` has it */
   uint64_t elements;
-  uint64_t reserved[5];
+  /* the call that has packed them */
+  uint64_t site;
+  uint64_t reserved[4];
 };
 
 /* Contributions of the members of a collective operation; the last one that has read them frees them all. */
@@ -169,7 +174,7 @@ struct table {
 };
 
 _Static_assert(sizeof(struct header) == 72, "as in layout.rs");
-_Static_assert(sizeof(struct operation) == 96, "as in layout.rs");
+_Static_assert(sizeof(struct operation) == 136, "as in layout.rs");
 _Static_assert(sizeof(struct completion) == 32, "as in layout.rs");
 _Static_assert(offsetof(struct slot, operation) == 128, "as in layout.rs");
 _Static_assert(sizeof(struct block) == 64, "as in layout.rs");

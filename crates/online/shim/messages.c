@@ -114,7 +114,7 @@ int MPI_Recv(void *buffer, int count, MPI_Datatype type, int source, int tag, MP
     RETURN(handle, MPI_SUCCESS);
   }
   answer(receiving(c, OP_RECV, source, tag, packed_size(count, type)));
-  RETURN(handle, take_message(c, &own->received, buffer, count, type, status));
+  RETURN(handle, take_message(c, &own->received, buffer, count, type, status, current_call()));
 }
 
 INTERPOSE(Irecv)
@@ -157,7 +157,7 @@ static int exchange_messages(struct communicator *c, int to, int send_tag, uint6
     both.source_bytes = receive.source_bytes;
     answer(both);
   }
-  return take_message(c, &own->received, buffer, count, type, status);
+  return take_message(c, &own->received, buffer, count, type, status, current_call());
 }
 
 INTERPOSE(Sendrecv)
@@ -170,6 +170,12 @@ int MPI_Sendrecv(const void *from, int send_count, MPI_Datatype send_type, int t
   CHECK(!error, handle, error);
   error = message_error(c, count, type, source, tag, true);
   CHECK(!error, handle, error);
+  static bool has_warned;
+  bool exchanges = to != MPI_PROC_NULL && source != MPI_PROC_NULL && send_count > 0 && count > 0;
+  if (exchanges && from == buffer && from != MPI_BOTTOM && !has_warned) {
+    has_warned = true;
+    warn(current_call(), "%s sends from the buffer into which it receives: the two must be distinct", current_call().name);
+  }
   uint64_t block = to == MPI_PROC_NULL ? 0 : packed_block(from, send_count, send_type);
   RETURN(handle, exchange_messages(c, to, send_tag, packed_size(send_count, send_type), block, buffer, count, type, source, tag, status));
 }
@@ -378,7 +384,7 @@ int MPI_Mrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *handle, M
   }
   struct message *message = (struct message *)*handle;
   MPI_Comm communicator = message->communicator->handle;
-  int error = take_message(message->communicator, &message->received, buffer, count, type, status);
+  int error = take_message(message->communicator, &message->received, buffer, count, type, status, current_call());
   drop_communicator(message->communicator);
   free(message);
   *handle = MPI_MESSAGE_NULL;

@@ -91,6 +91,8 @@ struct call {
 
 /* Returns the call in progress. */
 struct call current_call(void);
+/* Writes the place of a call as `, called from FILE+OFFSET`; returns the length. */
+int called_from(char *text, size_t size, const void *site);
 /* Warns at the end of the run, of a call. */
 void warn(struct call call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Warns of things that the program has left; the first one is of a call. */
@@ -131,11 +133,10 @@ bool is_usable(MPI_Datatype type);
 /* Keeps a type that the program may free while it is needed, until it is dropped: a copy, unless it is predefined. */
 MPI_Datatype keep_type(MPI_Datatype type);
 void drop_type(MPI_Datatype type);
-void warn_of_types(void);
 /* Notes the type of the elements in a block. */
 void set_elements_of(uint64_t block, MPI_Datatype type);
 /* Warns, the first time, if the elements in a block are of another kind than the type with which they are received. */
-void check_elements(uint64_t block, MPI_Datatype type, int from);
+void check_elements(uint64_t block, MPI_Datatype type, int from, struct call by);
 
 /* ---- handles (handles.c) ---- */
 
@@ -174,10 +175,16 @@ void forget_communicator(struct communicator *communicator);
 void hold_communicator(struct communicator *communicator);
 void drop_communicator(struct communicator *communicator);
 struct group *group_of(MPI_Group handle);
-/* Returns a new handle of a group of ranks of the world. */
-MPI_Group new_group(int size, const int *world);
+/* Returns a new handle of a group of ranks of the world, which a function of MPI makes. */
+#define new_group(size, world) make_group(size, world, (struct call){__func__, __builtin_return_address(0)})
+MPI_Group make_group(int size, const int *world, struct call by);
 void init_handles(void);
 void warn_of_communicators(void);
+/* What the program makes and has to free, beside communicators and requests. */
+enum made { MADE_TYPE, MADE_OPERATOR, MADE_GROUP, MADE_KINDS };
+void note_made(enum made kind, void *handle, struct call by);
+void note_freed(enum made kind, void *handle);
+void warn_of_made(void);
 static inline int peers(const struct communicator *c) { return c->remote ? c->remote_size : c->size; }
 static inline int peer_world(const struct communicator *c, int rank) { return (c->remote ? c->remote : c->world)[rank]; }
 int peer_rank(const struct communicator *c, int world);
@@ -211,8 +218,9 @@ void warn_of_requests(void);
 void set_status(MPI_Status *status, int source, int tag, int error, uint64_t bytes, bool is_cancelled);
 /* The status of no message. */
 void empty_status(MPI_Status *status);
-/* Takes the data of a message that has been received; returns the error. */
-int take_message(struct communicator *c, const struct completion *from, void *buffer, uint64_t count, MPI_Datatype type, MPI_Status *status);
+/* Takes the data of a message that a call has received; returns the error. */
+int take_message(struct communicator *c, const struct completion *from, void *buffer, uint64_t count, MPI_Datatype type, MPI_Status *status,
+                 struct call by);
 
 /* ---- collective operations (collectives.c) ---- */
 

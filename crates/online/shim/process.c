@@ -143,36 +143,47 @@ static void describe(char *text, size_t size, const char *format, va_list argume
     length += snprintf(text + length, size - length, " in %s", own->call);
   Dl_info info;
   if (own && own->site && dladdr((void *)own->site, &info) && info.dli_fname)
-    length += snprintf(text + length, size - length, " (called from %s%s%s)", info.dli_sname ? info.dli_sname : "", info.dli_sname ? " of " : "",
-                       info.dli_fname);
+    length += snprintf(text + length, size - length, " (called from %s%s%s+%#tx)", info.dli_sname ? info.dli_sname : "",
+                       info.dli_sname ? " of " : "", info.dli_fname, (char *)own->site - (char *)info.dli_fbase);
   length += snprintf(text + length, size - length, ": ");
   length += vsnprintf(text + length, size - length, format, arguments);
   snprintf(text + length, size - length, "\n");
 }
 
-static void end_program(int code) __attribute__((noreturn));
-static void end_program(int code)
+static void end_program(int code, const char *why) __attribute__((noreturn));
+static void end_program(int code, const char *why)
 {
   fflush(NULL);
-  answer((struct operation){.kind = OP_ABORT, .peer = code});
+  uint64_t length = strlen(why), block = new_block(length);
+  memcpy(payload(block), why, length);
+  answer((struct operation){.kind = OP_ABORT, .peer = code, .block = block, .count = length});
   _exit(code);
 }
 
 void fail(const char *format, ...)
 {
-  char text[2000];
+  char text[2000], why[1000];
   va_list arguments;
   va_start(arguments, format);
   describe(text, sizeof text, format, arguments);
   va_end(arguments);
+  va_start(arguments, format);
+  vsnprintf(why, sizeof why, format, arguments);
+  va_end(arguments);
   fputs(text, stderr);
-  end_program(1);
+  end_program(1, why);
+}
+
+int called_from(char *text, size_t size, const void *site)
+{
+  Dl_info info;
+  bool is_known = dladdr(site, &info) && info.dli_fname;
+  return is_known ? snprintf(text, size, ", called from %s+%#tx", info.dli_fname, (const char *)site - (char *)info.dli_fbase) : 0;
 }
 
 void warn(struct call call, const char *format, ...)
 {
   enum { LONGEST = 1000 };
-  Dl_info info = {0};
   uint64_t block = new_block(LONGEST);
   char *text = payload(block);
   va_list arguments;
@@ -180,8 +191,7 @@ void warn(struct call call, const char *format, ...)
   int length = vsnprintf(text, LONGEST / 2, format, arguments);
   va_end(arguments);
   length = length < LONGEST / 2 ? length : LONGEST / 2 - 1;
-  if (dladdr(call.site, &info) && info.dli_fname)
-    length += snprintf(text + length, LONGEST - length, ", called from %s+%#tx", info.dli_fname, (char *)call.site - (char *)info.dli_fbase);
+  length += called_from(text + length, LONGEST - length, call.site);
   post((struct operation){.kind = OP_WARN, .block = block, .count = length < LONGEST ? length : LONGEST - 1});
 }
 
@@ -442,7 +452,7 @@ int MPI_Finalize(void)
   depth++;
   warn_of_requests();
   warn_of_communicators();
-  warn_of_types();
+  warn_of_made();
   answer((struct operation){.kind = OP_FINALIZE});
   own->is_finalized = 1;
   is_finalized = true;
@@ -455,10 +465,9 @@ int MPI_Abort(MPI_Comm handle, int code)
 {
   if (!own)
     return REAL(Abort)(handle, code);
-  depth++;
-  strcpy(own->call, "MPI_Abort");
+  enter("MPI_Abort", __builtin_return_address(0));
   fprintf(stderr, "pdes-replay online: rank %d at %.9f s called MPI_Abort(%d)\n", world_rank, now(), code);
-  end_program(code);
+  end_program(code, "it called MPI_Abort");
 }
 
 INTERPOSE(Initialized)

@@ -73,6 +73,10 @@ static void release_request(uint32_t index)
   vacant[vacant_length++] = index;
 }
 
+/* Requests that were freed while they were active. */
+static uint32_t freed;
+static struct call of_freed;
+
 void warn_of_requests(void)
 {
   uint32_t pending = 0, persistent = 0;
@@ -85,6 +89,7 @@ void warn_of_requests(void)
     *(request->is_active ? &pending : &persistent) += 1;
   }
   warn_of("request(s) were never completed", pending, of_pending);
+  warn_of("active request(s) were freed, so that nothing says when their buffers may be used again", freed, of_freed);
   warn_of("persistent request(s) were never freed", persistent, of_persistent);
 }
 
@@ -102,11 +107,12 @@ void set_status(MPI_Status *status, int source, int tag, int error, uint64_t byt
 
 void empty_status(MPI_Status *status) { set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS, 0, false); }
 
-int take_message(struct communicator *c, const struct completion *from, void *buffer, uint64_t count, MPI_Datatype type, MPI_Status *status)
+int take_message(struct communicator *c, const struct completion *from, void *buffer, uint64_t count, MPI_Datatype type, MPI_Status *status,
+                 struct call by)
 {
   uint64_t room = packed_size(count, type), bytes = from->bytes < room ? from->bytes : room;
   if (from->block) {
-    check_elements(from->block, type, from->source);
+    check_elements(from->block, type, from->source, by);
     unpack(payload(from->block), bytes, buffer, count, type);
     free_block(from->block);
   }
@@ -137,7 +143,7 @@ static int status_of(uint32_t index, bool takes, MPI_Status *status)
     return MPI_SUCCESS;
   }
   if (takes)
-    return take_message(c, end, request->buffer, request->count, request->type, status);
+    return take_message(c, end, request->buffer, request->count, request->type, status, request->made_by);
   set_status(status, peer_rank(c, end->source), end->tag, -1, end->bytes, false);
   return MPI_SUCCESS;
 }
@@ -444,8 +450,10 @@ int MPI_Request_free(MPI_Request *handle)
     release_request(index);
   } else if (request->is_done)
     release_request(index);
-  else
+  else {
     request->is_freed = true;
+    of_freed = freed++ == 0 ? request->made_by : of_freed;
+  }
   *handle = MPI_REQUEST_NULL;
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
 }

@@ -1,31 +1,48 @@
-//! Agreement of the members of a collective operation on the call, its root, and its amount of data.
+//! Agreement of the members of a collective operation on the call, its root, its operator, and its amount of data.
 
 use pdes_core::Rank;
 
-use crate::describe;
-use crate::layout::{CollectiveKind, NONE, Operation};
-use crate::memory::Memory;
+use crate::describe::Places;
+use crate::layout::{CollectiveKind, Operation};
+
+/// Names of the predefined operators, by their numbers; that after the last one is an operator of the program.
+const OPERATORS: [&str; 16] = [
+    "no operator",
+    "MPI_MAX",
+    "MPI_MIN",
+    "MPI_SUM",
+    "MPI_PROD",
+    "MPI_LAND",
+    "MPI_BAND",
+    "MPI_LOR",
+    "MPI_BOR",
+    "MPI_LXOR",
+    "MPI_BXOR",
+    "MPI_MAXLOC",
+    "MPI_MINLOC",
+    "MPI_REPLACE",
+    "MPI_NO_OP",
+    "an operator of the program",
+];
 
 /// The part of a member.
 #[derive(Clone, Debug)]
 pub(crate) struct Agreement {
-    rank: Rank,
-    call: String,
+    pub(crate) rank: Rank,
+    pub(crate) operation: Operation,
     kind: Option<CollectiveKind>,
     root: Option<i32>,
     /// Data of each member, or for each \[B\]; `None` where it need not be equal.
     bytes: Option<u64>,
-    /// Return address of the call.
-    site: u64,
 }
 
 impl Agreement {
     /// Returns the part of a rank, which is the number `member` of the communicator.
-    pub(crate) fn of(operation: &Operation, (rank, member): (Rank, u32), memory: &Memory) -> Self {
+    pub(crate) fn of(operation: &Operation, (rank, member): (Rank, u32)) -> Self {
         use CollectiveKind::{
             Allgather, Allreduce, Alltoall, Bcast, Exscan, Gather, Gatherv, Reduce, Scan, Scatter, Scatterv,
         };
-        let &Operation { flags, peer, count, recv_count, bytes, source_bytes, request, .. } = operation;
+        let &Operation { flags, peer, count, recv_count, bytes, source_bytes, .. } = operation;
         let kind = CollectiveKind::from_number(flags);
         let root = kind.filter(|kind| matches!(kind, Bcast | Reduce | Gather | Gatherv | Scatter | Scatterv));
         let root = root.map(|_| peer);
@@ -37,23 +54,24 @@ impl Agreement {
             Some(Scatter) => Some(if is_root { sent } else { received }),
             _ => None,
         };
-        let (name, site) = memory.call(rank.get());
-        // What a rank has posted, it may have called before its last call.
-        let (call, site) = match request {
-            NONE => (name, site),
-            _ => (format!("a nonblocking {kind:?}"), 0),
-        };
-        Self { rank, call, kind, root, bytes, site }
+        Self { rank, operation: *operation, kind, root, bytes }
+    }
+
+    fn operator(&self) -> &'static str {
+        let number = usize::try_from(self.operation.tag).unwrap_or_default();
+        OPERATORS[number.min(OPERATORS.len() - 1)]
     }
 
     /// Checks that another member agrees with the first one.
     ///
     /// # Errors
     /// Returns how they differ.
-    pub(crate) fn check(&self, other: &Self, memory: &Memory) -> Result<(), String> {
-        let Self { rank, call, .. } = other;
+    pub(crate) fn check(&self, other: &Self, places: &Places) -> Result<(), String> {
+        let Self { rank, operation, .. } = other;
         let (difference, expected) = match () {
-            () if (&self.call, self.kind) != (call, other.kind) => (String::new(), self.call.clone()),
+            () if (self.operation.call, self.kind) != (operation.call, other.kind) => {
+                (String::new(), self.operation.name())
+            }
             () if self.root != other.root => {
                 let root = |part: &Self| format!("root {}", part.root.unwrap_or_default());
                 (format!(" with {}", root(other)), root(self))
@@ -62,14 +80,16 @@ impl Agreement {
                 let bytes = |part: &Self| format!("{} B for each member", part.bytes.unwrap_or_default());
                 (format!(" with {}", bytes(other)), bytes(self))
             }
+            () if self.operation.tag != operation.tag => {
+                (format!(" with {}", other.operator()), self.operator().to_owned())
+            }
             () => return Ok(()),
         };
-        // The first member may have ended since; all ranks are forked by one process, with the program at the same place.
-        let place = describe::place(memory.process(rank.get()), self.site);
-        let place = place.map_or_else(String::new, |place| format!(", called from {place}"));
+        let [place, of_first] = [operation, &self.operation].map(|part| places.called_from(part.site));
         Err(format!(
-            "rank {rank} calls {call}{difference}, and rank {} has {expected} in the same collective operation{place}: all members must call \
-             the same, with the same root and amount of data",
+            "rank {rank} calls {}{difference}, and rank {} has {expected} in the same collective operation{of_first}, and by rank \
+             {rank}{place}: all members must call the same, with the same root, operator and amount of data",
+            operation.name(),
             self.rank
         ))
     }

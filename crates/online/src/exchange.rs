@@ -2,6 +2,7 @@
 //!
 //! A block is here before its message is sent, and so before the message is received: whoever takes it finds it, on any number of threads.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +11,8 @@ use rustc_hash::FxHashMap;
 use trace_mmap::{CommId, Group};
 
 use crate::agreement::Agreement;
-use crate::layout::BLOCK_HEAD;
+use crate::describe::{Places, call};
+use crate::layout::{BLOCK_HEAD, Operation};
 use crate::memory::Memory;
 
 /// A message to a rank: its sender, tag and communicator, and its number among those.
@@ -20,13 +22,20 @@ pub(crate) type MessageKey = (Rank, i32, CommId, u64);
 const SMALLEST_CLASS: u32 = 7;
 
 /// The blocks that are on their way.
-// Determinism: the hash maps are looked up, never iterated.
+// Determinism: the hash maps are looked up, and iterated in the order of their keys.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     /// Messages to each rank.
-    messages: Box<[Mutex<FxHashMap<MessageKey, u64>>]>,
+    messages: Box<[Mutex<FxHashMap<MessageKey, Sent>>]>,
     operations: Mutex<Operations>,
     communicators: Mutex<FxHashMap<CommId, Arc<Group>>>,
+}
+
+/// A message that is on its way: its block, and the operation that sent it.
+#[derive(Debug)]
+struct Sent {
+    block: u64,
+    by: Operation,
 }
 
 /// Collective operations to which not all members have contributed, and the memory of their tables.
@@ -44,6 +53,7 @@ struct Operations {
 struct Incomplete {
     table: u64,
     members: u32,
+    size: u32,
     first: Agreement,
 }
 
@@ -91,15 +101,43 @@ impl Exchange {
     }
 
     /// Puts the block of a message in.
-    pub(crate) fn put(&self, to: Rank, key: MessageKey, block: u64) {
+    pub(crate) fn put(&self, to: Rank, key: MessageKey, block: u64, by: Operation) {
         if block != 0 {
-            lock(&self.messages[to.index()]).insert(key, block);
+            lock(&self.messages[to.index()]).insert(key, Sent { block, by });
         }
     }
 
     /// Takes the block of a message; 0 if it has no data.
     pub(crate) fn take(&self, to: Rank, key: MessageKey) -> u64 {
-        lock(&self.messages[to.index()]).remove(&key).unwrap_or_default()
+        lock(&self.messages[to.index()]).remove(&key).map_or(0, |sent| sent.block)
+    }
+
+    /// Returns what is left at the end: messages that were not received, and collective operations that not all members have called. Each
+    /// has the rank that it is about.
+    pub(crate) fn leftovers(&self, places: &Places) -> Vec<(Rank, String)> {
+        let mut unreceived: BTreeMap<(Rank, u32), BTreeMap<MessageKey, Operation>> = BTreeMap::new();
+        for (to, messages) in (0..).zip(&self.messages) {
+            for (key, sent) in &*lock(messages) {
+                unreceived.entry((key.0, to)).or_default().insert(*key, sent.by);
+            }
+        }
+        let describe = |((from, to), messages): ((Rank, u32), BTreeMap<MessageKey, Operation>)| {
+            let first = messages.values().next().map_or_else(String::new, |by| call(by, places));
+            let number = messages.len();
+            (from, format!("{number} message(s) to rank {to} were never received, the first one of {first}"))
+        };
+        let mut leftovers: Vec<_> = unreceived.into_iter().map(describe).collect();
+        let operations = lock(&self.operations);
+        let mut incomplete: Vec<_> = operations.tables.iter().collect();
+        incomplete.sort_unstable_by_key(|(key, _)| **key);
+        leftovers.extend(incomplete.into_iter().map(|(_, Incomplete { members, size, first, .. })| {
+            let first_call = call(&first.operation, places);
+            (
+                first.rank,
+                format!("{members} of {size} members have called {first_call}, and the others never do"),
+            )
+        }));
+        leftovers
     }
 
     /// Contributes the block of a member to an operation of `size` members; returns the table of all.
@@ -108,7 +146,7 @@ impl Exchange {
     /// The member does not agree with the first one, or there is no memory.
     pub(crate) fn contribute(
         &self,
-        memory: &Memory,
+        (memory, places): (&Memory, &Places),
         key: (CommId, u64),
         (member, size): (u32, u32),
         (part, block): (Agreement, u64),
@@ -116,14 +154,14 @@ impl Exchange {
         let mut operations = lock(&self.operations);
         let mut operation = match operations.tables.remove(&key) {
             Some(found) => {
-                found.first.check(&part, memory)?;
+                found.first.check(&part, places)?;
                 found
             }
             None => {
                 let table = operations.new_table(memory, size);
                 let table = table
                     .ok_or("the tables of its collective operations need more memory than an arena has")?;
-                Incomplete { table, members: 0, first: part }
+                Incomplete { table, members: 0, size, first: part }
             }
         };
         operation.members += 1;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 /// Version of the layout.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// Number of operations of a turn.
 pub(crate) const OPERATIONS: usize = 256;
 /// Number of requests of a rank.
@@ -97,6 +97,16 @@ pub(crate) struct Operation {
     pub(crate) vector: u64,
     pub(crate) computed: f64,
     pub(crate) seconds: f64,
+    pub(crate) site: u64,
+    pub(crate) call: [u8; 32],
+}
+
+impl Operation {
+    /// Returns the name of the call of the program.
+    pub(crate) fn name(&self) -> String {
+        let name = self.call.split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(name).into_owned()
+    }
 }
 
 /// The end of a request, a blocking receive or a probe.
@@ -126,7 +136,7 @@ pub(crate) struct Slot {
     pub(crate) table: AtomicU64,
     received: [u8; size_of::<Completion>()],
     pub(crate) call: [u8; 40],
-    pub(crate) site: AtomicU64,
+    site: AtomicU64,
 }
 
 /// Head of a block in an arena.
@@ -153,5 +163,5 @@ pub(crate) const COMPLETION: u64 = LIST + (REQUESTS * size_of::<u32>()) as u64;
 pub(crate) const SLOT_BYTES: u64 =
     (COMPLETION + (REQUESTS * size_of::<Completion>()) as u64).next_multiple_of(PAGE);
 
-const _: () = assert!(size_of::<Header>() == 72 && size_of::<Operation>() == 96);
+const _: () = assert!(size_of::<Header>() == 72 && size_of::<Operation>() == 136);
 const _: () = assert!(size_of::<Completion>() == 32 && size_of::<Block>() == 64 && size_of::<Slot>() == 128);

@@ -131,11 +131,9 @@ impl Memory {
         self.read(self.slot_offset(rank, OPERATION + index * size_of::<Operation>() as u64))
     }
 
-    /// Returns the call in progress of a rank, and the place in the program from which it is made.
-    pub(crate) fn call(&self, rank: u32) -> (String, u64) {
-        let slot = self.slot(rank);
-        let name = slot.call.split(|byte| *byte == 0).next().unwrap_or_default();
-        (String::from_utf8_lossy(name).into_owned(), slot.site.load(Ordering::Relaxed))
+    /// Returns whether a rank is in a call.
+    pub(crate) fn is_in_call(&self, rank: u32) -> bool {
+        self.slot(rank).call[0] != 0
     }
 
     /// Returns the process of a rank.

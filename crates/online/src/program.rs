@@ -17,6 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use trace_mmap::{Action, RankTrace, WorkMetric};
 
 use crate::binary::{self, BinaryError};
+use crate::describe::Places;
 use crate::exchange::Exchange;
 use crate::memory::{HeaderSettings, Memory};
 use crate::record::Recording;
@@ -137,6 +138,8 @@ impl Program {
                 },
                 threads: settings.threads,
             },
+            progress: (0..ranks).map(|_| Mutex::default()).collect(),
+            places: Places::default(),
             locks: Mutex::default(),
             has_windows: AtomicBool::new(false),
             has_files: AtomicBool::new(false),

@@ -1,7 +1,6 @@
 //! A run of a program: its memory, and the processes that are its ranks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use pdes_core::Rank;
 use trace_mmap::WorkMetric;
 
+use crate::describe::{Places, Progress};
 use crate::exchange::Exchange;
+use crate::layout::Operation;
 use crate::lock::Locks;
 use crate::memory::Memory;
 
@@ -20,6 +21,9 @@ pub(crate) struct Run {
     pub(crate) memory: Memory,
     pub(crate) exchange: Exchange,
     pub(crate) settings: RunSettings,
+    /// What each rank does.
+    pub(crate) progress: Box<[Mutex<Progress>]>,
+    pub(crate) places: Places,
     pub(crate) locks: Mutex<Locks>,
     /// Flag: there has been a window.
     pub(crate) has_windows: AtomicBool,
@@ -63,13 +67,20 @@ impl Run {
 
     /// Lets a rank go on that has called `MPI_Finalize`.
     pub(crate) fn end_turn(&self, rank: u32) {
+        self.progress[rank as usize].lock().unwrap_or_else(PoisonError::into_inner).operation = None;
         self.memory.release_turn(rank);
     }
 
-    /// Notes that a rank ends the program; returns the message.
-    pub(crate) fn abort(&self, rank: u32, code: i32) -> String {
+    /// Notes that a rank ends the program, and why; returns the message.
+    pub(crate) fn abort(&self, rank: u32, code: i32, why: &str) -> String {
         self.abort_code.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(code);
-        format!("rank {rank} ended the program with code {code}")
+        format!("rank {rank} ended the program with code {code}: {why}")
+    }
+
+    /// Notes the next operation of a rank.
+    pub(crate) fn begin(&self, rank: u32, operation: Operation) {
+        self.places.learn(self.memory.process(rank));
+        self.progress[rank as usize].lock().unwrap_or_else(PoisonError::into_inner).begin(operation);
     }
 
     /// Adds a warning about a rank.
@@ -80,6 +91,7 @@ impl Run {
 
     /// Returns the warnings, each of which names a rank, and how many others it is about.
     pub(crate) fn warnings(&self) -> Vec<String> {
+        self.exchange.leftovers(&self.places).into_iter().for_each(|(rank, text)| self.warn(rank, text));
         let warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         let describe = |(text, ranks): (&String, &BTreeSet<Rank>)| {
             let others = match ranks.len() {
@@ -131,19 +143,12 @@ impl Run {
     /// Returns the calls in which ranks are, with the place in the program from which each is made.
     pub(crate) fn calls(&self) -> Vec<String> {
         let call = |rank| {
-            let slot = self.memory.slot(rank);
-            let (name, site) = self.memory.call(rank);
-            let mut text = format!("rank {rank} in {name}");
-            if name.is_empty() || slot.is_finalized.load(Ordering::Relaxed) == 1 {
+            if !self.memory.is_in_call(rank) {
                 return None;
             }
-            let operations = slot.operations.load(Ordering::Relaxed);
-            let last = self.memory.operation(rank, operations.saturating_sub(1));
-            text += &crate::describe::operation(&last, &self.memory, rank);
-            if let Some(place) = crate::describe::place(self.memory.process(rank), site) {
-                let _ = write!(text, ", called from {place}");
-            }
-            Some(text)
+            let progress = self.progress[rank as usize].lock().unwrap_or_else(PoisonError::into_inner);
+            let call = progress.describe(&self.memory, rank, &self.places);
+            call.map(|call| format!("rank {rank} in {call}"))
         };
         (0..self.memory.ranks()).filter_map(call).collect()
     }

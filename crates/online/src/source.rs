@@ -69,6 +69,7 @@ enum Awaited {
     Probed {
         from: Source,
         since: SimTime,
+        number: u32,
     },
     /// Those of these requests that are complete; of a test, it fails without any.
     Completed {
@@ -84,6 +85,9 @@ enum Awaited {
     /// The end.
     End,
 }
+
+/// Number of failed probes after which a blocking probe waits: none may ever succeed.
+const MOST_PROBES: u32 = 1000;
 
 /// Number of calls at one instant that only give others time, before they take some.
 const FREE_YIELDS: u32 = 16;
@@ -157,15 +161,13 @@ impl<'t> RankSource<'t> {
                     None => self.delay_poll(reply.clock(), 1),
                 }
             }
-            Awaited::Probed { from, since } => match reply.found() {
+            Awaited::Probed { from, since, number } => match reply.found() {
                 Some(status) => memory.complete(me, NONE, message(status, 0)),
-                // A blocking probe is one that is repeated, as in SMPI, where each has a price; else it waits.
-                None if reply.clock() > since => self.probe(from, reply.clock()),
-                None => {
-                    self.awaited = Awaited::Found;
-                    let probe = self.call(Call::Probe { from });
-                    self.actions.push_back(probe);
+                // A blocking probe is one that is repeated, as in SMPI, where each has a price; else, or after many, it waits.
+                None if reply.clock() > since && number < MOST_PROBES => {
+                    self.probe(from, reply.clock(), number + 1);
                 }
+                None => self.await_probed(from),
             },
             Awaited::Completed { requests, is_test } => {
                 let is_completed = |request: &u32| reply.is_completed(Slot::new(*request));
@@ -195,9 +197,16 @@ impl<'t> RankSource<'t> {
     }
 
     /// Looks for a message once, for a blocking probe.
-    fn probe(&mut self, from: Source, since: SimTime) {
-        self.awaited = Awaited::Probed { from, since };
+    fn probe(&mut self, from: Source, since: SimTime, number: u32) {
+        self.awaited = Awaited::Probed { from, since, number };
         let probe = self.call(Call::Iprobe { from, found: false });
+        self.actions.push_back(probe);
+    }
+
+    /// Waits for a message.
+    fn await_probed(&mut self, from: Source) {
+        self.awaited = Awaited::Found;
+        let probe = self.call(Call::Probe { from });
         self.actions.push_back(probe);
     }
 
@@ -241,7 +250,9 @@ impl<'t> RankSource<'t> {
             }
         }
         *read += 1;
-        Ok(self.run.memory.operation(self.me.get(), *read - 1))
+        let operation = self.run.memory.operation(self.me.get(), *read - 1);
+        self.run.begin(self.me.get(), operation);
+        Ok(operation)
     }
 
     /// Translates an operation to actions.
@@ -290,7 +301,7 @@ impl<'t> RankSource<'t> {
             }
             OperationKind::Start => {
                 if let Some(&(peer, tag, on)) = self.sends.get(&request) {
-                    self.put(peer, tag, on, operation.block);
+                    self.put((peer, tag, on), operation);
                 }
                 self.requests.insert(request);
                 self.call(Call::Start { slots: [Slot::new(request)].into() })
@@ -312,7 +323,7 @@ impl<'t> RankSource<'t> {
             }
             OperationKind::Probe => {
                 let (from, _) = self.source(operation)?;
-                self.probe(from, self.clock);
+                self.probe(from, self.clock, 0);
                 return Ok(());
             }
             OperationKind::Iprobe => {
@@ -326,9 +337,8 @@ impl<'t> RankSource<'t> {
             }
             OperationKind::Omit => return self.omit(operation.flags),
             OperationKind::Warn => {
-                let text: Vec<u8> = self.run.memory.numbers(operation.block, count);
-                self.run.memory.free(operation.block);
-                self.run.warn(self.me, String::from_utf8_lossy(&text).into_owned());
+                let text = self.text(operation);
+                self.run.warn(self.me, text);
                 return Ok(());
             }
             OperationKind::Yield => {
@@ -351,10 +361,20 @@ impl<'t> RankSource<'t> {
                 }
                 Action::Finalize
             }
-            OperationKind::Abort => return Err(self.run.abort(self.me.get(), operation.peer)),
+            OperationKind::Abort => {
+                let why = self.text(operation);
+                return Err(self.run.abort(self.me.get(), operation.peer, &why));
+            }
         };
         self.actions.push_back(action);
         Ok(())
+    }
+
+    /// Takes the text of an operation.
+    fn text(&self, operation: Operation) -> String {
+        let text: Vec<u8> = self.run.memory.numbers(operation.block, operation.count);
+        self.run.memory.free(operation.block);
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     fn call(&mut self, call: Call) -> Action {
@@ -392,17 +412,17 @@ impl<'t> RankSource<'t> {
     }
 
     /// Hands the data of a message over.
-    fn put(&mut self, peer: Rank, tag: i32, on: CommIdx, block: u64) {
+    fn put(&mut self, (peer, tag, on): (Rank, i32, CommIdx), operation: Operation) {
         let number = self.sent.entry((peer, tag, on)).or_default();
         let key = (self.me, tag, self.trace.communicator(on).id, *number);
         *number += 1;
-        self.run.exchange.put(peer, key, block);
+        self.run.exchange.put(peer, key, operation.block, operation);
     }
 
     fn send(&mut self, operation: Operation) -> Result<Action, String> {
-        let Operation { peer, tag, request, bytes, block, .. } = operation;
+        let Operation { peer, tag, request, bytes, .. } = operation;
         let (on, peer, mode) = (self.communicator(operation)?, self.peer(peer)?, mode(operation.flags)?);
-        self.put(peer, tag, on, block);
+        self.put((peer, tag, on), operation);
         let (to, bytes) = (self.writer.outgoing(peer, Tag::new(tag), on), Bytes::new(bytes));
         if request == NONE {
             return Ok(match (mode, on) {
@@ -433,9 +453,9 @@ impl<'t> RankSource<'t> {
     }
 
     fn send_receive(&mut self, operation: Operation) -> Result<Action, String> {
-        let Operation { peer, tag, bytes, source_bytes, block, .. } = operation;
+        let Operation { peer, tag, bytes, source_bytes, .. } = operation;
         let (peer, (from, on)) = (self.peer(peer)?, self.source(operation)?);
-        self.put(peer, tag, on, block);
+        self.put((peer, tag, on), operation);
         self.awaited = Awaited::Message(on);
         let to = Some(self.writer.outgoing(peer, Tag::new(tag), on));
         let (send_bytes, recv_bytes) = (Bytes::new(bytes), Bytes::new(source_bytes));
@@ -472,8 +492,9 @@ impl<'t> RankSource<'t> {
         let number = self.contributions.entry(on).or_default();
         *number += 1;
         let (run, key) = (&self.run, (id, *number - 1));
-        let part = Agreement::of(&operation, (self.me, member), &run.memory);
-        let table = run.exchange.contribute(&run.memory, key, (member, size), (part, operation.block))?;
+        let part = Agreement::of(&operation, (self.me, member));
+        let shared = (&run.memory, &run.places);
+        let table = run.exchange.contribute(shared, key, (member, size), (part, operation.block))?;
         let Operation { request, count, recv_count, .. } = operation;
         let kind = CollectiveKind::from_number(operation.flags);
         let is_neighbor = kind == Some(CollectiveKind::Neighbor);
@@ -554,7 +575,7 @@ impl<'t> RankSource<'t> {
         let window = self.trace.communicator(on).id;
         let granted = self.run.locks.lock().unwrap_or_else(PoisonError::into_inner).release(window, target);
         for rank in granted {
-            self.put(rank, operation.tag, on, 0);
+            self.put((rank, operation.tag, on), Operation { block: 0, ..operation });
             let to = self.writer.outgoing(rank, Tag::new(operation.tag), on);
             self.actions.push_back(Action::Send { to, bytes: Bytes::ZERO });
         }
