@@ -40,6 +40,8 @@ mod energy;
 mod epochs;
 #[path = "replay/exchanges.rs"]
 mod exchanges;
+#[path = "replay/explore.rs"]
+mod explore;
 #[path = "replay/extrapolation.rs"]
 mod extrapolation;
 #[path = "replay/failures.rs"]

@@ -18,9 +18,9 @@ const SETTINGS: &str = "[platform]\ntopology = { kind = 'cluster', hosts = 16, s
     [network]\npreset = 'raw'\n[mpi]\ntest_s = 0\ntest_grows = false\niprobe_s = 0\n[online]\ncomputation = 'none'\nclock = 'all'\n";
 
 /// A program that was compiled, with a configuration beside it.
-struct Program {
-    folder: Folder,
-    file: PathBuf,
+pub(crate) struct Program {
+    pub(crate) folder: Folder,
+    pub(crate) file: PathBuf,
 }
 
 impl Program {
@@ -45,7 +45,7 @@ impl Program {
     }
 
     /// Compiles `main` with a body; `rank` and `size` are known there.
-    fn with_body(body: &str) -> Option<Self> {
+    pub(crate) fn with_body(body: &str) -> Option<Self> {
         let folder = Folder::new();
         let text = format!(
             "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nint main(int argc, char **argv)\n{{\n\

@@ -35,6 +35,43 @@ pub trait ActionSource: Send {
 pub trait ActionSources: fmt::Debug + Send + Sync {
     /// Creates the source of a rank, whose trace grows.
     fn source<'t>(&self, rank: Rank, trace: &'t RankTrace) -> Box<dyn ActionSource + 't>;
+
+    /// Notes how a call has ended that MPI lets end in several ways. Does nothing by default.
+    fn decided(&self, decision: &Decision<'_>) {
+        let _ = decision;
+    }
+}
+
+/// A choice point: the end of a call that MPI lets end in several ways, and the other ends that were possible at that moment.
+///
+/// Without contention a choice is made when no rank can go on otherwise, so that all is there which can be without it.
+#[derive(Clone, Copy, Debug)]
+pub struct Decision<'a> {
+    /// The rank that made the call.
+    pub rank: Rank,
+    /// Index of the action of the call, from 0; of a receive, that which posted it.
+    pub action: u64,
+    /// The end.
+    pub end: CallEnd<'a>,
+}
+
+/// An end of a call, among those that were possible.
+#[derive(Clone, Copy, Debug)]
+pub enum CallEnd<'a> {
+    /// A receive has taken a message, or a probe has found one.
+    Message {
+        /// Its source; `None` for a probe that has found none.
+        source: Option<Rank>,
+        /// The sources of which a message was there.
+        sources: &'a [Rank],
+    },
+    /// A wait or a test has completed requests.
+    Requests {
+        /// Those that it has completed.
+        completed: &'a [Slot],
+        /// Those that it could have completed; of a test of all requests none, unless it could have completed all.
+        complete: &'a [Slot],
+    },
 }
 
 /// Answer to a program when its last action has ended.

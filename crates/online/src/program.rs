@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -62,6 +62,8 @@ pub struct Settings {
     pub debugged: Option<u32>,
     /// Number of threads of the simulation.
     pub threads: usize,
+    /// One of many runs in all orders: what the program prints is dropped, and a blocking probe is one, and not many that do not block.
+    pub explores: bool,
 }
 
 /// The reason why a program does not start.
@@ -119,7 +121,7 @@ impl Program {
         let (clocks, debugged) = (u32::from(settings.clocks == Clocks::All), settings.debugged);
         let header = HeaderSettings { computation, clocks, fixed_s, debugged };
         let memory = Memory::create(ranks, header).map_err(|source| StartError::Memory { ranks, source })?;
-        let child = spawn(command, &library, &memory)?;
+        let child = spawn(command, &library, &memory, settings.explores)?;
         let (name, pid) =
             (PathBuf::from(command.first().map_or(OsStr::new(""), OsString::as_os_str)), child.id());
         let run = Arc::new(Run {
@@ -137,6 +139,7 @@ impl Program {
                     Computation::None | Computation::Instructions => None,
                 },
                 threads: settings.threads,
+                blocking_probes: settings.explores,
             },
             progress: (0..ranks).map(|_| Mutex::default()).collect(),
             places: Places::default(),
@@ -212,7 +215,12 @@ impl Program {
 }
 
 /// Starts the command, with the library before all others.
-fn spawn(command: &[OsString], library: &Path, memory: &Memory) -> Result<Child, StartError> {
+fn spawn(
+    command: &[OsString],
+    library: &Path,
+    memory: &Memory,
+    is_silent: bool,
+) -> Result<Child, StartError> {
     let (program, arguments) =
         command.split_first().map_or((OsStr::new(""), command), |(first, rest)| (first.as_os_str(), rest));
     let others = std::env::var_os("LD_PRELOAD").unwrap_or_default();
@@ -224,6 +232,9 @@ fn spawn(command: &[OsString], library: &Path, memory: &Memory) -> Result<Child,
     let mut child = Command::new(program);
     child.args(arguments).env("LD_PRELOAD", preload).env("PDES_ONLINE_PRELOAD", others);
     child.env("PDES_ONLINE_MEMORY", memory.file().as_raw_fd().to_string());
+    if is_silent {
+        child.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    }
     child
         .spawn()
         .map_err(|source| StartError::NotStarted { program: program.to_string_lossy().into_owned(), source })

@@ -48,6 +48,8 @@ pub(crate) struct RunSettings {
     pub(crate) work_metric: Option<WorkMetric>,
     /// Number of threads of the simulation.
     pub(crate) threads: usize,
+    /// A blocking probe waits at once.
+    pub(crate) blocking_probes: bool,
 }
 
 impl Run {

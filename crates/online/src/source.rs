@@ -323,7 +323,10 @@ impl<'t> RankSource<'t> {
             }
             OperationKind::Probe => {
                 let (from, _) = self.source(operation)?;
-                self.probe(from, self.clock, 0);
+                match self.run.settings.blocking_probes {
+                    true => self.await_probed(from),
+                    false => self.probe(from, self.clock, 0),
+                }
                 return Ok(());
             }
             OperationKind::Iprobe => {

@@ -5,6 +5,7 @@ mod arguments;
 mod calibrate;
 mod diagnose;
 mod ensemble;
+mod explore;
 mod files;
 mod goal;
 mod goodput;
@@ -99,6 +100,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Platform(command)) => exit_code(platform::run(command), None),
         Some(Command::Trace(command)) => exit_code(trace::run(command), None),
         Some(Command::Online(arguments)) => online::run(arguments),
+        Some(Command::Explore(arguments)) => explore::run(arguments),
         Some(Command::Tracer(command)) => exit_code(tracer::run(command), None),
         Some(Command::Sweep(arguments)) => exit_code(sweep::run(arguments, quiet), None),
         Some(Command::WhatIf(arguments)) => exit_code(what_if::run(arguments, quiet), None),
@@ -198,7 +200,7 @@ fn start_log(arguments: &Arguments) {
         Verbosity { quiet: true, .. } => "warn",
         Verbosity { verbose: true, .. } => "debug",
         // The program has the word.
-        _ if matches!(arguments.command, Some(Command::Online(_))) => "warn",
+        _ if matches!(arguments.command, Some(Command::Online(_) | Command::Explore(_))) => "warn",
         _ => "info",
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));

@@ -19,6 +19,7 @@ use super::{PointToPoint, RequestId};
 use crate::context::{Failure, RankContext, RankOutbox};
 use crate::machine::Machine;
 use crate::observer::Analysis;
+use crate::source::{CallEnd, Decision};
 use crate::token::Message;
 
 /// All messages to a rank and all its receives that are not matched.
@@ -183,6 +184,17 @@ impl Mailbox {
         first
     }
 
+    /// Returns the sources whose messages a receive or a probe accepts, each once, in the order of their first messages.
+    pub(super) fn sources(&self, wanted: MatchFilter) -> Vec<Rank> {
+        let mut sources = Vec::new();
+        for (sent, unexpected) in &self.unexpected {
+            if wanted.accepts(sent.from, &unexpected.message) && !sources.contains(&sent.from) {
+                sources.push(sent.from);
+            }
+        }
+        sources
+    }
+
     /// Returns the first message that a probe finds: one that no posted receive takes, as far as is known.
     pub(super) fn first(&self, wanted: MatchFilter) -> Option<(Rank, &Message)> {
         let mut taken = vec![false; self.receives.len()];
@@ -216,6 +228,12 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         outbox: &mut RankOutbox<'_, M>,
     ) -> Result<Option<RequestId>, Failure<M::Error>> {
         let Some(due) = self.mailbox.as_mut().and_then(|mailbox| mailbox.pop_due()) else { return Ok(None) };
+        if self.replay.sources.is_some() && due.posted.wanted.source.is_none() {
+            let mut sources = vec![due.from];
+            let others = self.mailbox.iter().flat_map(|mailbox| mailbox.sources(due.posted.wanted));
+            sources.extend(others.filter(|other| *other != due.from));
+            self.report(due.posted.receive.action, due.from, &sources);
+        }
         let completed = self.start_pair(context, due, outbox)?;
         while let Some(certain) = self.mailbox.as_mut().and_then(|mailbox| mailbox.pop_certain()) {
             self.start_pair(context, certain, outbox)?;
@@ -234,6 +252,8 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         if posted.wanted.source.is_none() {
             let as_recorded = posted.recorded.is_none_or(|recorded| recorded == from);
             context.observers.outcome_decided(posted.receive.action, as_recorded);
+        } else {
+            self.report(posted.receive.action, from, &[from]);
         }
         let port = self.mailbox_port(context, from)?;
         let request = posted.receive.request;
@@ -241,6 +261,14 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             statuses.insert(from, &unexpected.message, request);
         }
         Ok(self.start_transfer(context, port, &unexpected, posted.receive, outbox)?.then_some(request))
+    }
+
+    /// Reports that the receive of an action has taken a message of one of these sources.
+    fn report(&self, action: u64, source: Rank, sources: &[Rank]) {
+        if let Some(program) = &self.replay.sources {
+            let end = CallEnd::Message { source: Some(source), sources };
+            program.decided(&Decision { rank: self.me, action, end });
+        }
     }
 
     /// Returns the port that holds the route of messages from a rank to the mailbox.

@@ -32,6 +32,12 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         }
     }
 
+    /// Returns the sources of which a probe finds a message.
+    pub(crate) fn probed_sources(&self, context: &RankContext<'t, M, A>, from: Source) -> Vec<Rank> {
+        let filter = context.filter_of(from);
+        self.mailbox.iter().zip(filter).flat_map(|(mailbox, filter)| mailbox.sources(filter)).collect()
+    }
+
     /// Returns the sender of the messages in a queue.
     pub(crate) fn sender_to(&self, queue: ReceiveQueue) -> Rank {
         match queue {

@@ -16,6 +16,7 @@ use super::{Control, Outcome, RankProcess};
 use crate::machine::Machine;
 use crate::observer::Analysis;
 use crate::point_to_point::{Awaited, Request, RequestCompletion};
+use crate::source::{CallEnd, Decision};
 use crate::statistics::ActionKind;
 
 impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
@@ -93,6 +94,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         differs: bool,
         mut granted: bool,
     ) -> Outcome<M::Error> {
+        let complete = self.complete_slots(call);
         while left > 0 {
             let Some(first) = self.first_complete(call) else {
                 return Ok(self.keep_pending(Pending::First { call, left, kind, differs }));
@@ -113,14 +115,36 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             let others: Vec<(Slot, RequestCompletion)> =
                 self.complete_by(call, self.context.thread.clock).collect();
             others.into_iter().for_each(|(slot, completion)| self.choose(slot, completion, kind));
+            let chosen = self.point_to_point.slot_map().chosen.clone();
+            self.report_requests(&chosen, &complete);
             // As in a trace, where nothing is left to be decided.
             if !self.slots(call).iter().any(|slot| self.is_active(slot)) {
                 return Ok(self.end_completion(kind, Some(call)));
             }
         }
+        if self.context.trace.grows() && matches!(self.context.trace.call(call), Call::Waitany { .. }) {
+            let chosen = self.point_to_point.slot_map().chosen.clone();
+            self.report_requests(&chosen, &complete);
+        }
         let is_recorded = self.swap_chosen(call);
         self.context.observers.outcome_decided(self.context.thread.action, is_recorded && !differs);
         Ok(self.end_completion(kind, Some(call)))
+    }
+
+    /// Returns the requests of a call that could be completed, for a program that runs.
+    fn complete_slots(&self, call: CallId) -> Vec<Slot> {
+        match self.context.replay.sources {
+            Some(_) => self.complete_by(call, SimTime::MAX).map(|(slot, _)| slot).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Tells a program that runs how a wait or a test of requests has ended.
+    fn report_requests(&self, completed: &[Slot], complete: &[Slot]) {
+        if let Some(program) = &self.context.replay.sources {
+            let end = CallEnd::Requests { completed, complete };
+            program.decided(&Decision { rank: self.context.me, action: self.context.thread.action, end });
+        }
     }
 
     fn choose(&mut self, slot: Slot, completion: RequestCompletion, kind: ActionKind) {
@@ -230,14 +254,20 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             self.point_to_point.slot_map().chosen.clear();
             return self.choose_first(call, recorded as u32, ActionKind::Test, !succeeds, true);
         }
+        let most = match self.context.trace.call(call) {
+            Call::Testany { .. } => 1,
+            Call::GetStatus { .. } => 0,
+            _ => usize::MAX,
+        };
+        if self.context.trace.grows() && most > 0 {
+            let possible = self.complete_slots(call);
+            let possible = if takes_first || possible.len() == active { possible } else { Vec::new() };
+            let completed = complete.iter().take(most).filter(|_| succeeds).map(|(slot, _)| *slot);
+            self.report_requests(&completed.collect::<Vec<_>>(), &possible);
+        }
         let is_recorded = succeeds == was_recorded || self.context.trace.grows();
         self.context.observers.outcome_decided(self.context.thread.action, is_recorded);
         if succeeds {
-            let most = match self.context.trace.call(call) {
-                Call::Testany { .. } => 1,
-                Call::GetStatus { .. } => 0,
-                _ => usize::MAX,
-            };
             for (slot, completion) in complete.into_iter().take(most) {
                 let request = self.point_to_point.request(slot);
                 self.point_to_point.requests.set(request, Request::Inactive);

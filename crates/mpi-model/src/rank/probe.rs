@@ -8,6 +8,7 @@ use super::{Outcome, RankProcess};
 use crate::machine::Machine;
 use crate::observer::Analysis;
 use crate::point_to_point::Awaited;
+use crate::source::{CallEnd, Decision};
 use crate::statistics::ActionKind;
 
 impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
@@ -34,6 +35,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
                 let request = self.point_to_point.requests.blocking_receive();
                 let from = self.probed_source(call);
                 self.keep_found(from);
+                self.report_probe(from, true);
                 self.point_to_point.report_probed(&mut self.context, from, request);
                 self.point_to_point.wait_for(&mut self.context, Some(request), at, kind);
                 Ok(self.end_completion(kind, None))
@@ -63,6 +65,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         let was_found = matches!(self.context.trace.call(call), Call::Iprobe { found: true, .. });
         let is_recorded = found == was_found || self.context.trace.grows();
         self.context.observers.outcome_decided(self.context.thread.action, is_recorded);
+        self.report_probe(self.probed_source(call), found);
         if found {
             let from = self.probed_source(call);
             self.keep_found(from);
@@ -74,6 +77,17 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             self.context.replay.probes.record_failure();
         }
         Ok(self.end(ActionKind::Iprobe))
+    }
+
+    /// Tells a program that runs how a probe has ended.
+    fn report_probe(&self, from: Source, found: bool) {
+        if let Some(program) = &self.context.replay.sources {
+            let first = self.point_to_point.first_message(&self.context, from).filter(|_| found);
+            let source = first.map(|(queue, _)| self.point_to_point.sender_to(queue));
+            let sources = self.point_to_point.probed_sources(&self.context, from);
+            let end = CallEnd::Message { source, sources: &sources };
+            program.decided(&Decision { rank: self.context.me, action: self.context.thread.action, end });
+        }
     }
 
     fn probed_source(&self, call: CallId) -> Source {

@@ -97,6 +97,8 @@ pub(crate) enum Command {
     Trace(TraceCommand),
     /// Runs an MPI program in simulated time: its ranks are processes here, and its messages those of the simulated machine.
     Online(Box<super::online::OnlineArguments>),
+    /// Runs an MPI program in all orders of messages that MPI allows: deadlocks that one run does not show, and the range of times.
+    Explore(Box<super::explore::ExploreArguments>),
     /// Builds and installs the library that records MPI programs.
     #[command(subcommand)]
     Tracer(TracerCommand),

@@ -38,7 +38,7 @@ pub(crate) struct OnlineArguments {
 /// Replaces the launchers' flag -np, which is none of one letter.
 pub(crate) fn with_long_flags(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.collect();
-    if arguments.get(1).is_some_and(|command| command == "online") {
+    if arguments.get(1).is_some_and(|command| command == "online" || command == "explore") {
         let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
         let is_flag = |argument: &&mut OsString| **argument == "-np";
         if let Some(flag) = arguments[..end].iter_mut().find(is_flag) {
@@ -88,16 +88,7 @@ pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
 /// Combines the configuration and the flags.
 fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings)> {
     let OnlineArguments { ranks, record, gdb, run, command } = arguments;
-    if run.trace.is_some() {
-        return Err(Misuse("--trace is for replays: an online run has a program".to_owned()).into());
-    }
-    let name = command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut config = run::config(&RunArguments { trace: Some(name.into()), ..run.clone() })?;
-    if config.section("platform").is_none() {
-        config.set(&format!(
-            "platform.topology={{ kind = 'cluster', hosts = {ranks}, speed = '1Gf', bandwidth = '1.25GBps', latency = '1us' }}"
-        ))?;
-    }
+    let config = configure(run, *ranks, command)?;
     let mut roles = FileRoles::default();
     files::add_run(&mut roles, &config);
     record.iter().for_each(|path| roles.output("recorded trace", path));
@@ -108,6 +99,27 @@ fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings)> {
     let settings = Settings { debugged: *gdb, ..settings(&config)? };
     let spec = config.resolve()?;
     run::check_outputs(&spec)?;
+    refuse(&spec)?;
+    Ok((spec, settings))
+}
+
+/// Returns the configuration of a program of `ranks` ranks; without a platform, it has a host for each.
+pub(super) fn configure(flags: &RunArguments, ranks: u32, command: &[OsString]) -> Result<Config> {
+    if flags.trace.is_some() {
+        return Err(Misuse("--trace is for replays: an online run has a program".to_owned()).into());
+    }
+    let name = command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut config = run::config(&RunArguments { trace: Some(name.into()), ..flags.clone() })?;
+    if config.section("platform").is_none() {
+        config.set(&format!(
+            "platform.topology={{ kind = 'cluster', hosts = {ranks}, speed = '1Gf', bandwidth = '1.25GBps', latency = '1us' }}"
+        ))?;
+    }
+    Ok(config)
+}
+
+/// Refuses what a program that runs cannot have.
+pub(super) fn refuse(spec: &RunSpec) -> Result<()> {
     let refused = [
         (
             spec.checkpoints.is_some(),
@@ -121,11 +133,12 @@ fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings)> {
     ];
     match refused.into_iter().find(|(is_asked, _)| *is_asked) {
         Some((_, what)) => Err(Misuse(format!("an online run cannot have {what}")).into()),
-        None => Ok((spec, settings)),
+        None => Ok(()),
     }
 }
 
-fn settings(config: &Config) -> Result<Settings> {
+/// Returns the settings of the program.
+pub(super) fn settings(config: &Config) -> Result<Settings> {
     let online = config.online()?;
     let computation = match online.computation.unwrap_or_default() {
         OnlineComputation::Measured => Computation::Measured,
@@ -138,7 +151,7 @@ fn settings(config: &Config) -> Result<Settings> {
         OnlineClock::All => Clocks::All,
     };
     let speed = config.speed()?.unwrap_or(DEFAULT_SPEED);
-    Ok(Settings { computation, clocks, speed, debugged: None, threads: config.threads()? })
+    Ok(Settings { computation, clocks, speed, debugged: None, threads: config.threads()?, explores: false })
 }
 
 /// Runs the simulation, and writes what it finds.
