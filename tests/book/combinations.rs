@@ -10,7 +10,7 @@ use pdes_replay::{Execution, Feature, Model};
 use super::Page;
 
 /// The rows of the table, in the order of the type, with the pages of the book.
-const FEATURES: [(Feature, &str, &str); 24] = [
+const FEATURES: [(Feature, &str, &str); 25] = [
     (Feature::Threads, "threads", "parallel.md"),
     (Feature::Processes, "processes", "parallel.md#processes"),
     (Feature::Checkpoints, "checkpoints", "checkpoints.md"),
@@ -35,6 +35,7 @@ const FEATURES: [(Feature, &str, &str); 24] = [
     (Feature::Programs, "several programs", "jobs.md"),
     (Feature::Launches, "repetitions of jobs", "jobs.md#repetitions"),
     (Feature::Scheduling, "scheduled jobs", "scheduling.md"),
+    (Feature::Deaths, "deaths of hosts", "failures.md#several-jobs"),
 ];
 
 /// A model and its parameters: a column of the table.
@@ -58,7 +59,7 @@ fn the_combinations_are_those_of_the_program() {
         column("[`loggops`](goal.md)", "loggops", false, merged),
     ];
     // Epochs are a column.
-    assert_eq!(FEATURES.len(), Feature::Scheduling as usize, "the last feature");
+    assert_eq!(FEATURES.len(), Feature::Deaths as usize, "the last feature");
     let mut reasons = Vec::new();
     let mut text = format!("| | {} |\n", columns.each_ref().map(|column| column.heading).join(" | "));
     writeln!(text, "|---|{}", "---|".repeat(columns.len())).unwrap();

@@ -206,8 +206,12 @@ fn wrong_failures_are_refused() {
         ("[[failure]]\nhost = 'n'\nat = 1\n", "the platform has no such host; its first is \"node-0\""),
         ("[failures]\nseed = 2\n", "there is no [[failure]]"),
         (
-            "[[failure]]\nhost = '*'\nat = 1\n[[job]]\nname = 'b'\ntrace = 't'\n[[job]]\nname = 'c'\ntrace = 't'\n",
-            "hosts that die: the run has several jobs",
+            "[[failure]]\nhost = '*'\nat = 1\n[failures]\ninterval = 3\n[[job]]\nname = 'b'\ntrace = 't'\n[[job]]\nname = 'c'\ntrace = 't'\n",
+            "failures.interval: with several jobs, one that loses a host begins anew",
+        ),
+        (
+            "[[failure]]\nhost = '*'\nat = 1\n[jobs]\nslowdown = true\n[[job]]\nname = 'b'\ntrace = 't'\n[[job]]\nname = 'c'\ntrace = 't'\n",
+            "hosts die, and slowdowns are those of jobs that do their whole work",
         ),
         (
             "[[failure]]\nhost = '*'\nat = 1\n[failures]\nrecovery = 'spare'\n",
@@ -236,5 +240,113 @@ fn wrong_failures_are_refused() {
         }
         let run = folder.write("run.toml", &text);
         command().arg("run").arg(run).assert().failure().stderr(contains(expected));
+    }
+}
+
+/// A job `a` from node 0 to node 2, and a job `b` from node 1, of which each sends 2 MB there; with further keys of `a`.
+fn two_senders(folder: &Folder, model: &str, (of_a, failures): (&str, &str)) -> String {
+    let trace = folder.write("pair.txt", "0 init\n1 init\n0 send 1 0 1999984\n1 recv 0 0 1999984\n");
+    let job = |name: &str, host: &str, rest: &str| {
+        let hosts = folder.write(&format!("{name}.txt"), &format!("{host}\nnode-2\n"));
+        format!("[[job]]\nname = {name:?}\ntrace = {trace:?}\nhosts = {hosts:?}\n{rest}")
+    };
+    format!(
+        "network = {{ model = {model:?}, preset = 'raw' }}\nplatform.topology = {STAR}\nparallel.oversubscribe = true\n{}{}{failures}",
+        job("a", "node-0", of_a),
+        job("b", "node-1", "")
+    )
+}
+
+/// By hand: both jobs send at 0.5 GB/s until node 0 dies at 1 ms, and again when `a` has begun anew; without contention at 1 GB/s.
+#[test]
+fn a_job_dies_and_the_other_ones_go_on() {
+    let folder = Folder::new();
+    let death = "[[failure]]\nhost = 'node-0'\nat = '1ms'\n[failures]\nrestart = '1ms'\nrecovery = ";
+    let spare = "'spare'\nspares = ['node-3']";
+    for (model, recovery, ends) in [
+        ("flow", "'end'", [1.0, 2.5]),
+        ("flow", "'restart'", [4.5, 3.0]),
+        ("flow", spare, [4.5, 3.0]),
+        ("contention-free", "'end'", [1.0, 2.0]),
+        ("contention-free", "'restart'", [4.0, 2.0]),
+        ("contention-free", spare, [4.0, 2.0]),
+    ] {
+        let text = two_senders(&folder, model, ("", &format!("{death}{recovery}\n")));
+        let found = report(&folder, &text, &[]);
+        for (job, end_ms) in found["jobs"].as_array().unwrap().iter().zip(ends) {
+            let end = seconds(&job["end_s"]);
+            assert!((end - 1e-3 * end_ms).abs() < 2e-5, "{model} {recovery}: {end} s, expected {end_ms} ms");
+        }
+        let (a, b) = (&found["jobs"][0], &found["jobs"][1]);
+        let failure = &a["failures"][0];
+        assert_eq!(
+            (&failure["component"], &failure["at_s"], &failure["lost_s"]),
+            (&"node-0".into(), &1e-3.into(), &1e-3.into())
+        );
+        assert_eq!(failure["resumed_s"].is_null(), recovery == "'end'");
+        assert_eq!(failure["replaced"].as_array().unwrap().len(), usize::from(recovery == spare));
+        assert_eq!(a["failed"].is_null(), recovery != "'end'", "{a}");
+        assert!(b["failures"].as_array().unwrap().is_empty() && b["failed"].is_null());
+        assert_eq!(found["failures"]["of_jobs"], 1);
+        for threads in [2, 3] {
+            let other = report(&folder, &text, &[&format!("--threads={threads}")]);
+            assert_eq!(other["jobs"], found["jobs"], "{model} {recovery}, {threads} threads");
+        }
+    }
+}
+
+/// What does not die is what it was: a death after the end changes no bit, and one in the first of two repetitions begins the second one.
+#[test]
+fn deaths_concern_what_runs_then() {
+    let folder = Folder::new();
+    let jobs = |of_a: &str, at: &str| {
+        let death = format!("[[failure]]\nhost = 'node-0'\nat = '{at}'\n");
+        let text = two_senders(&folder, "flow", (of_a, if at.is_empty() { "" } else { &death }));
+        report(&folder, &text, &[])["jobs"].clone()
+    };
+    assert_eq!(jobs("", "1h"), jobs("", ""));
+    let repeated = jobs("repetitions = 2\n", "1ms");
+    assert_eq!(repeated[0]["failed"]["at_s"], 1e-3);
+    assert_eq!((&repeated[1]["start_s"], &repeated[1]["failed"]), (&1e-3.into(), &Value::Null));
+    assert_eq!(repeated[1]["actions"], 4);
+    let early = jobs("repetitions = 2\n", "0s");
+    assert_eq!((&early[0]["end_s"], &early[1]["start_s"]), (&0.0.into(), &0.0.into()));
+    assert!((seconds(&early[1]["end_s"]) - 4e-3).abs() < 2e-5, "{early}");
+}
+
+/// Two rings on all hosts, which die at random and come back: the same bits in any order of turns, and on threads.
+#[test]
+fn deaths_are_the_same_in_any_schedule() {
+    let folder = Folder::new();
+    let trace = folder.write(
+        "ring.txt",
+        &(ring() + &(0..8).map(|rank| format!("{rank} allreduce 4000 0\n")).collect::<String>()),
+    );
+    let hosts = folder.write("hosts.txt", &(0..8).map(|host| format!("node-{host}\n")).collect::<String>());
+    let job = |name: &str| format!("[[job]]\nname = {name:?}\ntrace = {trace:?}\nhosts = {hosts:?}\n");
+    for model in ["flow", "contention-free"] {
+        let text = format!(
+            "network = {{ model = {model:?}, preset = 'raw' }}\nplatform.topology = {TREE}\n{}{}start = '35ms'\n\
+             [[failure]]\nhost = '*'\nmtbf = '2s'\nrepair = '5ms'\n[failures]\nrecovery = 'restart'\nseed = 4\n",
+            job("a"),
+            job("b")
+        );
+        let path = folder.write("run.toml", &text);
+        let run = |threads: i64, jitter: Option<u64>| {
+            let mut config = Config::from_path(&path).unwrap();
+            config.insert("engine", "threads", threads.into());
+            let simulation = Simulation::load(&config.resolve().unwrap()).unwrap().with_jitter(jitter);
+            let programs = simulation.replay(&Progress::new(threads as usize)).unwrap().programs;
+            programs
+                .into_iter()
+                .map(|program| (program.ends, program.deaths, program.start))
+                .collect::<Vec<_>>()
+        };
+        let whole = run(1, None);
+        let deaths: usize = whole.iter().map(|(_, deaths, _)| deaths.len()).sum();
+        assert!(deaths > 1, "{model}: {deaths}");
+        for (threads, jitter) in [(3, None), (1, Some(1)), (2, Some(2))] {
+            assert_eq!(run(threads, jitter), whole, "{model}, {threads} threads, {jitter:?}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Rank, SimDuration, SimTime, StateVisitor};
+use pdes_core::{Bytes, LpId, Rank, SimDuration, SimTime, StateVisitor};
 use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 use trace_mmap::FileDirection;
@@ -168,6 +168,14 @@ pub enum Work<Route> {
     Sleep {
         /// Its length.
         duration: SimDuration,
+    },
+    /// Nothing: work that was requested by logical processes from `first` to before `end` is not done any more. Only if
+    /// [death](crate::Launcher::death) comes to programs.
+    Abandon {
+        /// The first process.
+        first: LpId,
+        /// The process after the last one.
+        end: LpId,
     },
 }
 

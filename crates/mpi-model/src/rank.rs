@@ -67,7 +67,7 @@ pub struct RankProcess<'t, M: Machine, A: Analysis = Analyses<'t>> {
     graph: Option<Box<GraphRunner<'t>>>,
     /// The program, where it is known while it runs only.
     program: Option<Box<Program<'t>>>,
-    /// Start and end of the program, where a launcher starts it.
+    /// Start and end of the program, where a launcher starts it, or it may die.
     launched: Option<Box<Launched<'t>>>,
 }
 
@@ -343,50 +343,9 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         self.due().map_or(Wake::No, Wake::Conditional)
     }
 
-    /// Returns whether the completion of a request, if there was one, wakes the program.
-    #[inline]
-    fn wake(
-        &mut self,
-        completed: Option<RequestId>,
-        outbox: &mut RankOutbox<'_, M>,
-    ) -> Result<Wake, Failure<M::Error>> {
-        if let Some(request) = completed {
-            let resumes = match self.point_to_point.requests.operation(request) {
-                Some(index) => {
-                    if let Some((graph, mut means)) = self.graph(outbox) {
-                        graph.message_completed(index, request, &mut means);
-                        return Ok(if graph.can_continue() { Wake::Ready } else { self.current_wake() });
-                    }
-                    let awaited = self.awaited;
-                    let (collectives, mut means) = self.collectives(outbox);
-                    collectives.part_completed(index, awaited, &mut means)?
-                }
-                None => self.awaited == completed && self.is_last_awaited(),
-            };
-            if resumes {
-                return Ok(Wake::Ready);
-            }
-        }
-        Ok(self.current_wake())
-    }
-}
-
-impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
-    type Token = Token;
-    type WorkRequest = M::WorkRequest;
-    /// Boxed: results are returned for every action.
-    type Error = Box<ReplayError<M::Error>>;
-
-    #[inline]
-    fn deliver(
-        &mut self,
-        token: Token,
-        outbox: &mut Outbox<Token, M::WorkRequest>,
-    ) -> Result<Wake, Fault<Self::Error>> {
-        let outbox = &mut RankOutbox::new(outbox, self.context.replay.first_lp);
-        if self.launched.as_ref().is_some_and(|launched| launched.is_waiting()) {
-            self.start_launched()?;
-        }
+    /// Takes a token of another rank, or of the machine.
+    #[inline(always)]
+    fn take(&mut self, token: Token, outbox: &mut RankOutbox<'_, M>) -> Result<Wake, Failure<M::Error>> {
         let Self { context, point_to_point, .. } = self;
         let completed = match token {
             Token::Message { queue, message } => {
@@ -435,6 +394,53 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
         self.wake(completed, outbox)
     }
 
+    /// Returns whether the completion of a request, if there was one, wakes the program.
+    #[inline]
+    fn wake(
+        &mut self,
+        completed: Option<RequestId>,
+        outbox: &mut RankOutbox<'_, M>,
+    ) -> Result<Wake, Failure<M::Error>> {
+        if let Some(request) = completed {
+            let resumes = match self.point_to_point.requests.operation(request) {
+                Some(index) => {
+                    if let Some((graph, mut means)) = self.graph(outbox) {
+                        graph.message_completed(index, request, &mut means);
+                        return Ok(if graph.can_continue() { Wake::Ready } else { self.current_wake() });
+                    }
+                    let awaited = self.awaited;
+                    let (collectives, mut means) = self.collectives(outbox);
+                    collectives.part_completed(index, awaited, &mut means)?
+                }
+                None => self.awaited == completed && self.is_last_awaited(),
+            };
+            if resumes {
+                return Ok(Wake::Ready);
+            }
+        }
+        Ok(self.current_wake())
+    }
+}
+
+impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
+    type Token = Token;
+    type WorkRequest = M::WorkRequest;
+    /// Boxed: results are returned for every action.
+    type Error = Box<ReplayError<M::Error>>;
+
+    #[inline]
+    fn deliver(
+        &mut self,
+        token: Token,
+        outbox: &mut Outbox<Token, M::WorkRequest>,
+    ) -> Result<Wake, Fault<Self::Error>> {
+        let outbox = &mut RankOutbox::new(outbox, self.context.replay.first_lp);
+        match self.launched {
+            None => self.take(token, outbox),
+            Some(_) => self.deliver_launched(token, outbox),
+        }
+    }
+
     #[inline]
     fn resume(
         &mut self,
@@ -442,19 +448,14 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
         outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<Pause, Fault<Self::Error>> {
         let outbox = &mut RankOutbox::new(outbox, self.context.replay.first_lp);
-        if self.launched.is_none() {
-            return self.run(turn, outbox);
-        }
-        match self.resume_launched(turn.granted, outbox) {
-            Some(pause) => Ok(pause),
-            None => match self.run(turn, outbox)? {
-                Pause::Finished => Ok(self.end_launched(outbox)),
-                pause => Ok(pause),
-            },
+        match self.launched {
+            None => self.run(turn, outbox),
+            Some(_) => self.resume_launched(turn, outbox),
         }
     }
 
     fn clock(&self) -> SimTime {
-        self.context.thread.clock
+        let clock = self.context.thread.clock;
+        self.launched.as_ref().map_or(clock, |launched| launched.clock(clock))
     }
 }

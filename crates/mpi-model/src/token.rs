@@ -58,9 +58,9 @@ pub enum Token {
         /// Bytes of the path.
         fragment: Fragment,
     },
-    /// The program of the rank has been started.
+    /// The program of the rank has been started, perhaps again; or it has ended, and will not be started again.
     Started,
-    /// Another rank of the program has ended.
+    /// Another rank of the program has ended, or died.
     RankEnded {
         /// Its end.
         at: SimTime,

@@ -262,6 +262,14 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
         }
     }
 
+    /// Ends a flow now, of which this length is left.
+    #[inline]
+    fn end_flow(&mut self, flow: FlowIndex, left: f64) {
+        self.progress.end(self.now, flow);
+        self.sharing.remove_flow(flow);
+        self.volumes.end(self.now, flow, left, (&self.routes, &self.sharing));
+    }
+
     /// Moves what is left of a flow to another route.
     fn move_flow(&mut self, flow: FlowIndex, route: u32) {
         let ActiveFlow { message, .. } = self.active[flow.index()];
@@ -269,9 +277,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
             unreachable!("only messages flow")
         };
         let (left, penalty) = (self.progress.left(self.now, flow), self.sharing.penalty(flow));
-        self.progress.end(self.now, flow);
-        self.sharing.remove_flow(flow);
-        self.volumes.end(self.now, flow, left, (&self.routes, &self.sharing));
+        self.end_flow(flow, left);
         self.pending.set_route(message, route);
         let wire = left / penalty;
         self.add_flow(message, route, (wire / self.factors.of(size).time_per_byte) as u64, wire);
@@ -388,9 +394,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
                 DueEvent::Arrival(flow) => {
                     let ActiveFlow { message, route, .. } = self.active[flow.index()];
                     done(self.pending.complete(message), Some(route));
-                    self.progress.end(self.now, flow);
-                    self.sharing.remove_flow(flow);
-                    self.volumes.end(self.now, flow, 0.0, (&self.routes, &self.sharing));
+                    self.end_flow(flow, 0.0);
                 }
                 DueEvent::Scheduled(ScheduledEvent::StartFlow(message)) => self.start_flow(message),
                 DueEvent::Change => self.apply_changes(at),
@@ -424,6 +428,29 @@ impl<T: Copy, O: NetworkObserver> NetworkModel<T> for FlowNetwork<'_, T, O> {
         let id = self.pending.add(Work::Timer, tag);
         self.events.add(at, ScheduledEvent::Begin(id));
         self.upcoming = None;
+    }
+
+    /// `O(work in progress)`, and twice that of the hosts.
+    fn abandon(&mut self, at: SimTime, is_dropped: impl Fn(T) -> bool) {
+        self.upcoming = None;
+        self.pass_changes_before(at);
+        self.now = at;
+        self.advance_observer(at);
+        let items = self.pending.items().filter(|(_, pending)| is_dropped(pending.tag));
+        let dropped: Vec<PendingId> = items.map(|(id, _)| id).collect();
+        let is_dropped = FxHashSet::from_iter(dropped.iter().copied());
+        let is_dropped = |id: PendingId| is_dropped.contains(&id);
+        let flows = self.sharing.flows_in_order();
+        let flows: Vec<FlowIndex> =
+            flows.filter(|flow| is_dropped(self.active[flow.index()].message)).collect();
+        for flow in flows {
+            self.end_flow(flow, self.progress.left(at, flow));
+        }
+        self.events.retain(|(ScheduledEvent::Begin(id) | ScheduledEvent::StartFlow(id))| !is_dropped(*id));
+        self.cpus.abandon(at, is_dropped, tell_busy(&mut self.volumes.observer));
+        dropped.into_iter().for_each(|id| {
+            self.pending.complete(id);
+        });
     }
 
     fn next_event(&mut self) -> Option<SimTime> {
@@ -473,7 +500,7 @@ impl<T: Copy, O: NetworkObserver> NetworkModel<T> for FlowNetwork<'_, T, O> {
     }
 
     fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
-        self.pending.items().map(|pending| pending.tag)
+        self.pending.items().map(|(_, pending)| pending.tag)
     }
 
     /// Enables the recording of link loads: a kilobyte for each link that carries anything.

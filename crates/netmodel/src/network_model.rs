@@ -28,6 +28,8 @@ pub struct Capabilities {
     pub factors: bool,
     /// Rates are max-min fair at every event, or those of the message alone, so that a certificate of them can be verified.
     pub certificate: bool,
+    /// Work that is in progress can be [abandoned](NetworkModel::abandon).
+    pub abandonment: bool,
 }
 
 impl Capabilities {
@@ -41,6 +43,7 @@ impl Capabilities {
         changes: false,
         factors: false,
         certificate: false,
+        abandonment: false,
     };
 }
 
@@ -84,7 +87,7 @@ impl<T> Message<T> {
 /// 1. Work is submitted at an instant that is not before the last [`advance`](NetworkModel::advance).
 /// 2. [`advance`](NetworkModel::advance) moves [`now`](NetworkModel::now) to the instant that
 ///    [`next_event`](NetworkModel::next_event) returned, or further in its span, never back.
-/// 3. Each tag is completed once; that of a message between two regions, once in each, or in that of the receiver if it has
+/// 3. Each tag is completed once, unless it is [abandoned](NetworkModel::abandon); that of a message between two regions, once in each, or in that of the receiver if it has
 ///    [left](NetworkModel::take_left) in that of the sender.
 /// 4. Times and the order of completions depend on the sequence of calls only.
 /// 5. What a region sends to another one takes effect at the next boundary at the earliest.
@@ -110,6 +113,15 @@ pub trait NetworkModel<T: Copy> {
 
     /// Completes `tag` at an instant.
     fn schedule(&mut self, at: SimTime, tag: T);
+
+    /// Drops the work whose tags these are, at an instant before which no event is left: its messages leave the network, its computations
+    /// free their cores, and nothing of it is completed. Only models that [can](Capabilities::abandonment) are asked.
+    fn abandon(&mut self, _at: SimTime, _is_dropped: impl Fn(T) -> bool)
+    where
+        Self: Sized,
+    {
+        unreachable!("the model cannot abandon work, and says so")
+    }
 
     /// Returns the time of the next event; [`SimTime::MAX`] if that is beyond the range of simulated time.
     fn next_event(&mut self) -> Option<SimTime>;

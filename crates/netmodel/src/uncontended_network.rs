@@ -118,6 +118,11 @@ impl<T: Copy + Send + Serialize + DeserializeOwned> NetworkModel<T> for Unconten
         self.ends.add(at, tag);
     }
 
+    fn abandon(&mut self, at: SimTime, is_dropped: impl Fn(T) -> bool) {
+        self.now = at;
+        self.ends.retain(|tag| !is_dropped(*tag));
+    }
+
     fn next_event(&mut self) -> Option<SimTime> {
         self.ends.next()
     }

@@ -132,6 +132,11 @@ impl<E> EventQueue<E> {
         self.queue = entries.into();
     }
 
+    /// Keeps the events that `stays` returns true for, in their order. `O(n)`.
+    pub fn retain(&mut self, mut stays: impl FnMut(&E) -> bool) {
+        self.queue.retain(|Reverse(entry)| stays(&entry.event));
+    }
+
     /// Returns, for each event in order, whether it is one of the first `added` that were added. `O(n log n)`.
     pub fn are_early(&self, added: u64) -> Vec<bool> {
         let mut keys: Vec<EventKey> = self.queue.iter().map(|entry| entry.0.key).collect();

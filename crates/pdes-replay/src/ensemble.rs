@@ -99,6 +99,9 @@ pub enum EnsembleError {
     /// Nothing differs from run to run.
     #[error("nothing fails by chance: name components in [[failure]] with mtbf, or take --each-link")]
     NoChance,
+    /// Deaths of hosts depend on all jobs.
+    #[error("hosts that die: an ensemble is of one job; give hosts a speed, or leave all jobs but one out")]
+    SeveralJobs,
     /// The run without failures fails.
     #[error("the run without failures: {0}")]
     Run(#[from] RunError),
@@ -124,6 +127,9 @@ impl Ensemble {
     /// If the configuration is wrong, or nothing in it differs from seed to seed.
     pub fn new(config: &Config, members: Members) -> Result<Self, EnsembleError> {
         let spec = config.clone().resolve()?;
+        if spec.deaths.is_some() {
+            return Err(EnsembleError::SeveralJobs);
+        }
         let (list, section) = (FailureList::of(&spec), FailuresSection::of(&spec));
         let is_random = |failure: &FailureSection| failure.mtbf.is_some();
         if matches!(members, Members::Seeds { .. }) && !list.0.iter().any(is_random) {

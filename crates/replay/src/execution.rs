@@ -79,6 +79,8 @@ pub enum Feature {
     Launches,
     /// Programs on hosts that a scheduler chooses during the run.
     Scheduling,
+    /// Hosts that die during the run, with the programs that have ranks there.
+    Deaths,
 }
 
 /// The reason why a feature cannot be had.
@@ -142,7 +144,7 @@ pub enum Obstacle {
     #[error("several programs have no iterations in common")]
     OwnIterations,
     /// Starts of programs have one order.
-    #[error("programs start when others end, or a scheduler decides, in one order of events")]
+    #[error("programs start when others end, die, or a scheduler decides, in one order of events")]
     LaunchOrder,
     /// Starts are decided in memory.
     #[error(
@@ -157,6 +159,21 @@ pub enum Obstacle {
         "the trace has calls on files, and the scheduler chooses hosts during the run: leave files out of jobs, or [storage] out of the platform"
     )]
     UnplacedFiles,
+    /// Work cannot be taken back.
+    #[error(
+        "hosts that die: with the model {model:?}{}, the work of dead ranks stays in the network; take network.model = {names}, and network.epoch_s = 0",
+        if *.has_epochs { " and epochs" } else { "" },
+        names = Model::names_with(|able| able.abandonment)
+    )]
+    NoAbandonment {
+        /// Name of the model.
+        model: &'static str,
+        /// It has epochs.
+        has_epochs: bool,
+    },
+    /// Ranks cannot die in the midst of something.
+    #[error("hosts that die with several jobs: {0}")]
+    Immortal(&'static str),
     /// Outputs are of one program.
     #[error("{0} is of one program, and the run has several")]
     OneProgram(&'static str),
@@ -254,8 +271,9 @@ impl Execution {
         let first = |reasons: &[(bool, Obstacle)]| {
             reasons.iter().find(|(is_so, _)| *is_so).map(|(_, obstacle)| obstacle.clone())
         };
+        let is_launched = has(Feature::Launches) || has(Feature::Deaths);
         // Programs that start during the run are several, or one that a scheduler starts.
-        let has_programs = has(Feature::Programs) || has(Feature::Launches);
+        let has_programs = has(Feature::Programs) || is_launched;
         let stepwise = first(&[
             (!capabilities.fast_forward, Obstacle::NotCompared(model.key)),
             (has(Feature::CriticalPath), Obstacle::CriticalPath),
@@ -294,9 +312,9 @@ impl Execution {
         // The mode in which several threads share the replay, or the reason why one has all of it.
         let shared = match model.parallelism {
             _ if has(Feature::Certificate) => Err(Obstacle::CertifiedOrder),
-            _ if has_epochs && !has(Feature::Launches) => Ok(ExecutionMode::Epochs),
+            _ if has_epochs && !is_launched => Ok(ExecutionMode::Epochs),
             Parallelism::Uncontended if !has_queues => Ok(ExecutionMode::Uncontended),
-            _ if has(Feature::Launches) => Err(Obstacle::LaunchOrder),
+            _ if is_launched => Err(Obstacle::LaunchOrder),
             _ if has_ordered_files => Err(Obstacle::OrderedFiles),
             Parallelism::Uncontended | Parallelism::Regions if regions > 1 => Ok(ExecutionMode::Regions),
             Parallelism::Regions => Err(Obstacle::OneRegion),
@@ -312,7 +330,7 @@ impl Execution {
         };
         let one_process = match (mode, &shared) {
             _ if has(Feature::Code) => Some(Obstacle::CodeOnProcesses),
-            _ if has(Feature::Launches) => Some(Obstacle::LaunchMemory),
+            _ if is_launched => Some(Obstacle::LaunchMemory),
             _ if has(Feature::Certificate) => Some(Obstacle::CertifiedOrder),
             (ExecutionMode::Uncontended | ExecutionMode::Regions, _) => None,
             (ExecutionMode::Epochs, _) => (regions < 2).then_some(Obstacle::OneRegion),
@@ -333,13 +351,33 @@ impl Execution {
         };
         let not_saved = first(&[
             (has(Feature::Code), Obstacle::CodeNotSaved),
-            (has(Feature::Launches), Obstacle::LaunchNotSaved),
+            (is_launched, Obstacle::LaunchNotSaved),
             (!capabilities.checkpoint, Obstacle::NotSaved(model.key)),
         ]);
         let not_partitioned = first(&[
             (mode != ExecutionMode::Uncontended, Obstacle::BoundRanks(model.key)),
             (has(Feature::Programs), Obstacle::OneProgram("a partition (parallel.partition)")),
             (has(Feature::Code), Obstacle::CodeMessages),
+        ]);
+        let immortal = first(&[
+            (!capabilities.abandonment, Obstacle::NoAbandonment { model: model.key, has_epochs }),
+            (
+                has(Feature::Files),
+                Obstacle::Immortal(
+                    "an access to a file that is in progress has no end: leave files out of jobs",
+                ),
+            ),
+            (
+                has(Feature::Graph),
+                Obstacle::Immortal("the operations of GOAL schedules do not end before they are done"),
+            ),
+            (has(Feature::Code), Obstacle::Immortal("programs in code do not begin anew")),
+            (
+                has(Feature::CriticalPath),
+                Obstacle::Immortal(
+                    "a critical path has the end of the work: leave analysis.critical_path out",
+                ),
+            ),
         ]);
         let obstacles = [
             (Feature::Threads, shared.err()),
@@ -361,6 +399,7 @@ impl Execution {
             (Feature::RemoteFiles, has_epochs.then_some(Obstacle::FilesWithEpochs)),
             (Feature::SharedPointers, has_epochs.then_some(Obstacle::FilesWithEpochs)),
             (Feature::Files, has(Feature::Scheduling).then_some(Obstacle::UnplacedFiles)),
+            (Feature::Deaths, immortal),
         ];
         let asked = obstacles.into_iter().filter(|(feature, _)| has(*feature));
         Self { mode, obstacles: asked.filter_map(|(feature, why)| Some((feature, why?))).collect() }
@@ -382,6 +421,7 @@ impl Execution {
             Feature::Certificate,
             Feature::Changes,
             Feature::CriticalPath,
+            Feature::Deaths,
             Feature::Files,
             Feature::HostLoads,
             Feature::Profile,

@@ -1,17 +1,22 @@
-//! Programs that start during the run: when others end, or when a scheduler decides.
+//! Programs that start during the run: when others end, when a scheduler decides, or again after a host has died.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mpi_model::Launcher;
-use netmodel::HostId;
-use pdes_core::{LpId, SimTime};
+use netmodel::{HostId, Platform};
+use pdes_core::{LpId, SimDuration, SimTime};
 
+use crate::host_deaths::{HostDeathsRun, ProgramDeath, Recovery};
 use crate::placement::{LpHosts, Placement};
 use crate::programs::{Program, Programs};
 use crate::simulation::Outcome;
+use crate::spec::RunSpec;
+
+/// Largest number of deaths of a program in a run: by then it hardly ever ends.
+pub const MAX_DEATHS: usize = 1000;
 
 /// When a program starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,50 +57,70 @@ pub trait SchedulerRun: Send {
     fn start(&mut self, now: SimTime) -> Vec<(usize, Vec<HostId>)>;
 }
 
-/// The starts of the programs of one run.
+/// The starts and the deaths of the programs of one run.
 pub(crate) struct Launches<'a> {
     programs: &'a Programs,
     lp_hosts: &'a LpHosts,
     placements: Vec<Placement>,
-    starts: Vec<OnceLock<SimTime>>,
+    lives: Vec<Mutex<Life>>,
     pending: Mutex<Pending<'a>>,
+}
+
+/// The life of a program, as far as it is known.
+#[derive(Clone, Debug, Default)]
+struct Life {
+    /// Last start, and the number of starts.
+    start: Option<SimTime>,
+    starts: u32,
+    /// Instant at which the program dies unless it ends before.
+    death: Option<SimTime>,
+    /// Instant at which it starts again.
+    restart: Option<SimTime>,
+    /// Deaths so far.
+    deaths: Vec<ProgramDeath>,
 }
 
 /// Events that no decision has taken into account.
 struct Pending<'a> {
     scheduler: Option<Box<dyn SchedulerRun + 'a>>,
-    /// Ends and submissions, each with its program.
+    deaths: Option<Box<dyn HostDeathsRun>>,
+    /// Ends, submissions and restarts, each with its program.
     ends: BTreeSet<(SimTime, usize)>,
     submissions: BTreeSet<(SimTime, usize)>,
+    restarts: BTreeSet<(SimTime, usize)>,
 }
 
 impl<'a> Launches<'a> {
-    /// Makes the starts of programs; `None` if all are known before the run.
+    /// Makes the starts of programs; `None` if all are known before the run, and none dies.
     pub(crate) fn of(
         programs: &'a Programs,
         lp_hosts: &'a LpHosts,
-        scheduler: Option<&'a dyn JobScheduler>,
+        platform: &Platform,
+        spec: &'a RunSpec,
     ) -> Option<Self> {
-        programs.are_launched().then(|| {
-            let start = |program: &Program| match program.spec.start {
-                Start::At(at) => OnceLock::from(at),
-                Start::After(_) | Start::Submitted(_) => OnceLock::new(),
+        let submission = |(number, program): (usize, &Program)| match program.spec.start {
+            Start::Submitted(at) => Some((at, number)),
+            Start::At(_) | Start::After(_) => None,
+        };
+        (programs.are_launched() || spec.deaths.is_some()).then(|| {
+            let deaths = spec.deaths.as_deref();
+            let mut pending = Pending {
+                scheduler: spec.scheduler.as_deref().map(JobScheduler::begin),
+                deaths: deaths.map(|deaths| deaths.begin(platform, programs.lp_hosts())),
+                ends: BTreeSet::new(),
+                submissions: programs.iter().enumerate().filter_map(submission).collect(),
+                restarts: BTreeSet::new(),
             };
-            let submission = |(number, program): (usize, &Program)| match program.spec.start {
-                Start::Submitted(at) => Some((at, number)),
-                Start::At(_) | Start::After(_) => None,
-            };
-            Self {
-                programs,
-                lp_hosts,
-                placements: programs.placements().cloned().collect(),
-                starts: programs.iter().map(start).collect(),
-                pending: Mutex::new(Pending {
-                    scheduler: scheduler.map(JobScheduler::begin),
-                    ends: BTreeSet::new(),
-                    submissions: programs.iter().enumerate().filter_map(submission).collect(),
-                }),
-            }
+            let placements: Vec<Placement> = programs.placements().cloned().collect();
+            let lives = programs.iter().zip(&placements).map(|(program, placement)| {
+                let mut life = Life::default();
+                if let Start::At(at) = program.spec.start {
+                    life.start(at, at, placement, pending.deaths.as_deref_mut());
+                }
+                Mutex::new(life)
+            });
+            let lives = lives.collect();
+            Self { programs, lp_hosts, placements, lives, pending: Mutex::new(pending) }
         })
     }
 
@@ -104,13 +129,18 @@ impl<'a> Launches<'a> {
         &self.placements
     }
 
-    /// Adds the starts and the placements of programs to an outcome.
+    /// Adds the starts, the deaths and the placements of programs to an outcome.
     pub(crate) fn complete(&self, outcome: &mut Outcome) {
-        let launches = self.starts.iter().zip(&self.placements);
-        for (program, (start, placement)) in outcome.programs.iter_mut().zip(launches) {
-            program.start = *start.get().expect("all programs of a run that has ended have started");
-            program.placement = Some(placement.clone());
+        for (number, program) in outcome.programs.iter_mut().enumerate() {
+            let Life { start, deaths, .. } = self.life(number).clone();
+            program.start = start.expect("all programs of a run that has ended have started");
+            program.deaths = deaths;
+            program.placement = Some(self.placements[number].clone());
         }
+    }
+
+    fn life(&self, program: usize) -> MutexGuard<'_, Life> {
+        self.lives[program].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the programs that start when another one ends.
@@ -118,24 +148,104 @@ impl<'a> Launches<'a> {
         let programs = self.programs.iter().enumerate();
         programs.filter(move |(_, program)| program.spec.start == Start::After(of)).map(|(number, _)| number)
     }
+
+    /// Moves the ranks of a program to hosts, unless they are there.
+    fn move_to(&self, number: usize, hosts: &[HostId]) {
+        let placement = &self.placements[number];
+        if placement.hosts() != hosts {
+            self.lp_hosts.place(self.programs.of(number).first_lp, hosts);
+            let mut moved = Placement::repeat(hosts, hosts.len() as u32);
+            moved.set_residents(&self.lp_hosts.all());
+            placement.choose(moved);
+        }
+    }
+
+    /// Takes notice of the end of a program; returns whether it starts again, as it has died.
+    fn rises_after(&self, number: usize, at: SimTime, pending: &mut Pending<'_>) -> bool {
+        let mut life = self.life(number);
+        let Some(deaths) = pending.deaths.as_deref_mut().filter(|_| life.death == Some(at)) else {
+            return false;
+        };
+        let placement = &self.placements[number];
+        let start = life.start.expect("a program that has ended was started");
+        let restart = life.recover(at, start, placement.hosts().to_vec(), deaths);
+        life.restart = restart.as_ref().map(|(restart, _)| *restart);
+        let Some((restart, hosts)) = restart else { return false };
+        self.move_to(number, &hosts);
+        pending.restarts.insert((restart, number));
+        true
+    }
 }
 
-/// Removes and returns the program of the first event up to an instant.
-fn pop_until(events: &mut BTreeSet<(SimTime, usize)>, now: SimTime) -> Option<usize> {
+impl Life {
+    /// Starts the program on its hosts, of which those count that die from an instant on.
+    fn start(
+        &mut self,
+        now: SimTime,
+        from: SimTime,
+        placement: &Placement,
+        deaths: Option<&mut (dyn HostDeathsRun + '_)>,
+    ) {
+        self.death = deaths.and_then(|deaths| deaths.next(placement.hosts(), from));
+        (self.start, self.restart) = (Some(now), None);
+        self.starts += 1;
+    }
+
+    /// Lets a program that was started on some hosts, or was to be, die; returns when and where it starts again.
+    fn recover(
+        &mut self,
+        at: SimTime,
+        start: SimTime,
+        hosts: Vec<HostId>,
+        deaths: &mut dyn HostDeathsRun,
+    ) -> Option<(SimTime, Vec<HostId>)> {
+        let Recovery { component, restart, replaced } = deaths.recover(&hosts, at);
+        let restart = restart.filter(|_| self.deaths.len() + 1 < MAX_DEATHS);
+        let lost = SimDuration::from_picos(at.as_picos().saturating_sub(start.as_picos()));
+        let restart_at = restart.as_ref().map(|(restart, _)| *restart);
+        self.deaths.push(ProgramDeath { component, at, lost, restart: restart_at, replaced });
+        let (restart, hosts) = restart?;
+        // Hosts die while the program waits, too.
+        match deaths.next(&hosts, after(at)) {
+            Some(death) if death <= restart => self.recover(death, restart, hosts, deaths),
+            _ => Some((restart, hosts)),
+        }
+    }
+}
+
+/// Returns the next instant.
+fn after(at: SimTime) -> SimTime {
+    at.saturating_add(SimDuration::from_picos(1))
+}
+
+/// Removes and returns the first event up to an instant.
+fn pop_until(events: &mut BTreeSet<(SimTime, usize)>, now: SimTime) -> Option<(SimTime, usize)> {
     let first = events.first().filter(|(at, _)| *at <= now).copied()?;
     events.remove(&first);
-    Some(first.1)
+    Some(first)
 }
 
 impl fmt::Debug for Launches<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Launches").field("starts", &self.starts).finish_non_exhaustive()
+        f.debug_struct("Launches").field("lives", &self.lives).finish_non_exhaustive()
     }
 }
 
 impl Launcher for Launches<'_> {
     fn start(&self, program: usize) -> Option<SimTime> {
-        self.starts[program].get().copied()
+        self.life(program).start
+    }
+
+    fn starts(&self, program: usize) -> u32 {
+        self.life(program).starts
+    }
+
+    fn death(&self, program: usize) -> Option<SimTime> {
+        self.life(program).death
+    }
+
+    fn restart(&self, program: usize) -> Option<SimTime> {
+        self.life(program).restart
     }
 
     fn submission(&self, program: usize) -> Option<SimTime> {
@@ -151,20 +261,27 @@ impl Launcher for Launches<'_> {
 
     fn launch(&self, now: SimTime) -> Vec<Range<LpId>> {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        let Pending { scheduler, ends, submissions } = &mut *pending;
         let mut started = Vec::new();
         let mut is_news = false;
-        while let Some(ended) = pop_until(ends, now) {
+        while let Some((at, ended)) = pop_until(&mut pending.ends, now) {
+            if self.rises_after(ended, at, &mut pending) {
+                continue;
+            }
             is_news = true;
-            started.extend(self.followers(ended));
+            for follower in self.followers(ended) {
+                self.move_to(follower, self.placements[ended].hosts());
+                started.push(follower);
+            }
             if let (Some(scheduler), Start::Submitted(_)) =
-                (&mut *scheduler, self.programs.of(ended).spec.start)
+                (&mut pending.scheduler, self.programs.of(ended).spec.start)
             {
                 scheduler.end(ended);
             }
         }
+        let Pending { scheduler, deaths, submissions, restarts, .. } = &mut *pending;
+        started.extend(std::iter::from_fn(|| pop_until(restarts, now)).map(|(_, number)| number));
         if let Some(scheduler) = scheduler {
-            while let Some(submitted) = pop_until(submissions, now) {
+            while let Some((_, submitted)) = pop_until(submissions, now) {
                 is_news = true;
                 scheduler.submit(submitted);
             }
@@ -177,7 +294,9 @@ impl Launcher for Launches<'_> {
             }
         }
         let launch = |number: usize| {
-            self.starts[number].set(now).expect("a program starts once");
+            // What has failed by now has let the program start, perhaps.
+            let placement = &self.placements[number];
+            self.life(number).start(now, after(now), placement, deaths.as_deref_mut());
             self.programs.of(number).lps()
         };
         started.into_iter().map(launch).collect()

@@ -25,6 +25,7 @@ mod digest;
 mod execution;
 mod fast_forward;
 pub mod file_kind;
+mod host_deaths;
 mod launches;
 mod loggops;
 mod models;
@@ -57,7 +58,8 @@ pub use deadlock::{Deadlock, WaitingRank};
 pub use digest::Digest;
 pub use execution::{Execution, ExecutionMode, Feature, Obstacle};
 pub use fast_forward::FastForward;
-pub use launches::{JobScheduler, SchedulerRun, Start};
+pub use host_deaths::{HostDeaths, HostDeathsRun, ProgramDeath, Recovery};
+pub use launches::{JobScheduler, MAX_DEATHS, SchedulerRun, Start};
 pub use loggops::LogGopsSection;
 pub use models::{
     MODELS, Model, ModelSection, Network, Parallelism, PlatformCheck, RegionPlanner, RegionalNetwork,

@@ -111,6 +111,7 @@ const FLOWS: Capabilities = Capabilities {
     changes: true,
     factors: true,
     certificate: true,
+    abandonment: true,
 };
 
 /// Creates the network of a replay in time order, runs the replay [on](OrderedReplay::on) it, and adds to the outcome what the
@@ -142,7 +143,7 @@ pub static MODELS: [Model; 4] = [
             regions: Some(RegionalNetwork { plan: None, replay: in_windows }),
         }),
         with_epochs: Some(Network {
-            capabilities: FLOWS,
+            capabilities: Capabilities { abandonment: false, ..FLOWS },
             replay: |replay| {
                 let RegionPlan { span, regions, .. } = replay.epochs();
                 let regions = regions.clone().expect("links belong to regions");
@@ -197,6 +198,7 @@ pub static MODELS: [Model; 4] = [
                 factors: false,
                 changes: false,
                 certificate: false,
+                abandonment: false,
                 ..FLOWS
             },
             replay: |replay| {

@@ -55,11 +55,11 @@ pub struct Placement {
     hosts: Vec<HostId>,
     /// Number of ranks of each host, those of other programs included, up to the last one that has any.
     ranks: Vec<u32>,
-    /// The placement that a scheduler has chosen during the run, in place of this one.
+    /// The placement that was chosen during the run, in place of this one.
     chosen: OnceLock<Box<Placement>>,
 }
 
-/// The host of each logical process of a run; a scheduler may choose hosts while the run is in progress.
+/// The host of each logical process of a run; others may be chosen while the run is in progress.
 #[derive(Debug)]
 pub(crate) struct LpHosts(Box<[AtomicU32]>);
 
@@ -73,6 +73,11 @@ impl LpHosts {
     pub(crate) fn of(&self, lp: LpId) -> HostId {
         // Relaxed: a rank acts after the token of its start, which the chooser of its host sends afterwards.
         HostId::new(self.0[lp.index()].load(Ordering::Relaxed))
+    }
+
+    /// Returns the hosts of all logical processes.
+    pub(crate) fn all(&self) -> Vec<HostId> {
+        self.0.iter().map(|host| HostId::new(host.load(Ordering::Relaxed))).collect()
     }
 
     /// Places logical processes from `first` on.
@@ -232,15 +237,19 @@ impl Placement {
     /// Replaces the placement during the run.
     ///
     /// # Panics
-    /// If that was done before.
+    /// If another thread does so meanwhile.
     pub(crate) fn choose(&self, placement: Self) {
-        self.chosen.set(Box::new(placement)).expect("a program is placed once");
+        self.current().chosen.set(Box::new(placement)).expect("a program is placed by one thread at a time");
     }
 
-    /// Returns the placement that was chosen during the run, or this one.
+    /// Returns the placement that was chosen during the run last, or this one. `O(choices)`.
     #[inline]
     fn current(&self) -> &Self {
-        self.chosen.get().map_or(self, |chosen| chosen)
+        let mut current = self;
+        while let Some(chosen) = current.chosen.get() {
+            current = chosen;
+        }
+        current
     }
 
     /// Tells the hosts of the ranks of all programs, which share the cores and the memory of their hosts.

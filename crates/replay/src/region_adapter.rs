@@ -172,6 +172,12 @@ where
                 self.network.compute(at, self.lp_hosts.of(from), flops, tag);
             }
             Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), tag),
+            Work::Abandon { first, end } => {
+                let is_dropped = |tag: NetworkTag| {
+                    tag.owner().is_some_and(|owner| (first.get()..end.get()).contains(&owner.get()))
+                };
+                self.network.abandon(at, is_dropped);
+            }
             Work::Access(access) => {
                 let storage = self.storage.as_mut().expect("ranks that access files have storage");
                 storage.submit(&mut self.network, at, access, completion);

@@ -228,6 +228,7 @@ impl Simulation {
         platform.add_profiles(&spec.profiles)?;
         platform.set_changes(spec.changes.iter().copied())?;
         let checks = spec.platform_changes.iter().map(|change| change.check(&platform));
+        let checks = checks.chain(spec.deaths.iter().map(|deaths| deaths.check(&platform)));
         checks.collect::<Result<(), _>>().map_err(RunError::PlatformChange)?;
         spec.change_platform(&mut platform);
         let epochs = plan_regions(spec.model.with_epochs.as_ref(), spec, &platform)?;
@@ -258,6 +259,7 @@ impl Simulation {
         trace_features.extend((!programs.others().is_empty()).then_some(Feature::Programs));
         trace_features.extend(programs.are_launched().then_some(Feature::Launches));
         trace_features.extend(spec.scheduler.is_some().then_some(Feature::Scheduling));
+        trace_features.extend(spec.deaths.is_some().then_some(Feature::Deaths));
         let spec = RunSpec { mpi: programs.first().spec.mpi.clone(), ..spec.clone() };
         platform.scale_speeds(spec.amount_scale(&programs.first().trace).recip());
         let certificate = spec.certificate.clone().map(CertificateRecorder::new).map(Arc::new);
@@ -445,10 +447,13 @@ impl Simulation {
         self.actions_of_programs(outcome).iter().sum()
     }
 
-    /// Returns the number of actions of each program of the run: those of its trace, or those that the ranks of a program in code took.
+    /// Returns the number of actions of each program of the run: those of its trace, or those that its ranks took if it is in code, or has
+    /// died before its work was done.
     pub fn actions_of_programs(&self, outcome: &Outcome) -> Vec<u64> {
         let of_rank = |rank: &Statistics| rank.kinds().map(|kind| rank.count(kind)).sum::<u64>();
-        let of_program = |(program, outcome): (&Program, &ProgramOutcome)| match program.trace.grows() {
+        let of_program = |(program, outcome): (&Program, &ProgramOutcome)| match program.trace.grows()
+            || outcome.fatal_death().is_some()
+        {
             true => outcome.statistics.iter().map(of_rank).sum(),
             false => program.trace.actions(),
         };

@@ -16,6 +16,7 @@ use trace_mmap::{LoadOptions, Trace, WorkMetric};
 
 use crate::checkpoint::CheckpointPlan;
 use crate::code::RunningProgram;
+use crate::host_deaths::HostDeaths;
 use crate::launches::{JobScheduler, Start};
 use crate::models::{MODELS, Model};
 use crate::noise::HostNoise;
@@ -46,6 +47,8 @@ pub struct RunSpec {
     pub start: Start,
     /// Scheduler of the programs that are [submitted](Start::Submitted).
     pub scheduler: Option<Arc<dyn JobScheduler>>,
+    /// Hosts that die during the run, if any do.
+    pub deaths: Option<Arc<dyn HostDeaths>>,
     /// No other program has ranks on the hosts of the first one.
     pub is_exclusive: bool,
     /// Programs that run beside the one of this trace, on the same platform.
@@ -155,6 +158,7 @@ impl RunSpec {
             trace_speed: None,
             start: Start::default(),
             scheduler: None,
+            deaths: None,
             is_exclusive: false,
             other_programs: Vec::new(),
             present: None,

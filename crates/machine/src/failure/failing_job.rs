@@ -1,7 +1,7 @@
 //! A job on hosts that die.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap};
 
 use netmodel::quantity::Seconds;
 use netmodel::{HostId, Platform};
@@ -9,7 +9,8 @@ use pdes_core::SimTime;
 use replay::{Outcome, Simulation};
 use serde::{Deserialize, Serialize};
 
-use super::component::{Component, FailureError, hosts_of};
+use super::component::{Component, FailureError};
+use super::mortal_hosts::{MortalHosts, Resumption};
 use super::section::{FailureList, FailuresSection, Recovery};
 use crate::CheckpointRestart;
 
@@ -23,16 +24,10 @@ const LONGEST_ATTEMPT: f64 = 10.0;
 /// Hosts fail also during checkpoints and restarts.
 #[derive(Clone, Debug)]
 pub struct FailingJob {
-    components: Vec<Component>,
-    names: Vec<String>,
-    recovery: Recovery,
-    repair_s: BTreeMap<HostId, f64>,
+    mortal: MortalHosts,
     interval_s: Option<f64>,
     /// Time of a checkpoint \[s\].
-    pub checkpoint_s: f64,
-    /// Time from a failure until the job goes on \[s\].
-    pub restart_s: f64,
-    spares: Vec<HostId>,
+    checkpoint_s: f64,
     /// Host of each rank at the begin.
     hosts: Vec<HostId>,
     /// Start of the job \[s\].
@@ -150,26 +145,11 @@ impl FailingJob {
         section: &FailuresSection,
         (hosts, start): (&[HostId], SimTime),
     ) -> Result<Option<Self>, FailureError> {
-        let (mut components, mut repair_s) = (Vec::new(), BTreeMap::new());
-        for (number, failure) in list.0.iter().enumerate().filter(|(_, failure)| failure.kills()) {
-            let own = Component::of_section(platform, number, failure)?;
-            if let Some(Seconds(seconds)) = failure.repair {
-                let dying = own.iter().flat_map(|component| &component.hosts);
-                repair_s.extend(dying.map(|host| (*host, seconds)));
-            }
-            components.extend(own);
-        }
-        let seconds = |time: Option<Seconds>| time.map_or(0.0, |Seconds(seconds)| seconds);
-        let spares = hosts_of(platform, "spares", &section.spares)?;
-        Ok((!components.is_empty()).then(|| Self {
-            components,
-            names: platform.hosts().iter().map(|host| host.name.clone()).collect(),
-            recovery: section.recovery,
-            repair_s,
+        let mortal = MortalHosts::of(platform, (list, section), hosts)?;
+        Ok(mortal.map(|mortal| Self {
+            mortal,
             interval_s: section.interval.map(|Seconds(interval_s)| interval_s),
-            checkpoint_s: seconds(section.checkpoint),
-            restart_s: seconds(section.restart),
-            spares: spares.into_iter().filter(|spare| !hosts.contains(spare)).collect(),
+            checkpoint_s: section.checkpoint.map_or(0.0, |Seconds(checkpoint_s)| checkpoint_s),
             hosts: hosts.to_vec(),
             start_s: start.as_secs_f64(),
         }))
@@ -182,14 +162,14 @@ impl FailingJob {
 
     /// Returns whether the job goes on after a failure.
     pub fn recovers(&self) -> bool {
-        self.recovery != Recovery::End
+        self.mortal.recovery != Recovery::End
     }
 
     /// Returns the mean time between failures of the hosts of the job at the begin \[s\]; `None` if they fail at given instants only.
     pub fn mtbf_s(&self) -> Option<f64> {
         let own: BTreeSet<HostId> = self.hosts.iter().copied().collect();
         let is_own = |component: &&Component| component.hosts.iter().any(|host| own.contains(host));
-        let rate: f64 = self.components.iter().filter(is_own).map(Component::rate).sum();
+        let rate: f64 = self.mortal.components.iter().filter(is_own).map(Component::rate).sum();
         (rate > 0.0).then(|| rate.recip())
     }
 
@@ -197,7 +177,7 @@ impl FailingJob {
     /// given instants only, or the job writes no checkpoints.
     pub fn model(&self, work_s: f64) -> Option<CheckpointRestart> {
         let mtbf_s = self.mtbf_s().filter(|_| self.recovers())?;
-        let &Self { checkpoint_s, restart_s, .. } = self;
+        let (checkpoint_s, restart_s) = (self.checkpoint_s, self.mortal.restart_s);
         let model = CheckpointRestart { work_s, interval_s: work_s, checkpoint_s, restart_s, mtbf_s };
         let best = Some(model.daly_interval_s()).filter(|_| checkpoint_s > 0.0);
         Some(CheckpointRestart { interval_s: self.interval_s.or(best)?, ..model })
@@ -223,7 +203,7 @@ impl FailingJob {
         let mut whole_s = time_s(&hosts).map_err(JobRunError::Replay)?;
         let interval_s = self.interval_s(whole_s);
         let attempt_s = interval_s.map_or(whole_s, |interval_s| interval_s.min(whole_s) + self.checkpoint_s);
-        let attempt_s = attempt_s + self.restart_s;
+        let attempt_s = attempt_s + self.mortal.restart_s;
         if let Some(mtbf_s) =
             self.mtbf_s().filter(|mtbf_s| self.recovers() && attempt_s > LONGEST_ATTEMPT * mtbf_s)
         {
@@ -239,9 +219,8 @@ impl FailingJob {
             failures: Vec::new(),
             ended_by: None,
         };
-        let mut failures = Failures::new(&self.components, seed);
-        // Hosts that wait, with the instants from which on they are in order.
-        let mut spares: VecDeque<(HostId, f64)> = self.spares.iter().map(|&spare| (spare, 0.0)).collect();
+        let mut failures = Failures::new(&self.mortal.components, seed);
+        let mut spares = self.mortal.spares();
         // Work that is left after the last checkpoint; instants of that or of the last failure, and from which on the job works.
         let (mut left_s, mut safe_s, mut ready_s) = (whole_s, self.start_s, self.start_s);
         let mut used: BTreeSet<HostId> = hosts.iter().copied().collect();
@@ -263,60 +242,19 @@ impl FailingJob {
             if at_s < self.start_s {
                 continue;
             }
-            let mut failure = HostFailure {
-                component: component.name.clone(),
+            let Resumption { at_s: resumed_s, replaced } =
+                self.mortal.recover(&mut hosts, &component.hosts, at_s, &mut spares);
+            let (component, lost_s) = (component.name.clone(), (at_s - safe_s).max(0.0));
+            run.lost_s += lost_s;
+            run.failures.push(HostFailure {
+                component: component.clone(),
                 at_s,
-                lost_s: (at_s - safe_s).max(0.0),
-                resumed_s: None,
-                replaced: Vec::new(),
-            };
-            run.lost_s += failure.lost_s;
-            let dead: Vec<HostId> =
-                component.hosts.iter().copied().filter(|host| used.contains(host)).collect();
-            let repaired_s = |host: &HostId| self.repair_s.get(host).map(|repair_s| at_s + repair_s);
-            let mut resumed_s = Some(at_s + self.restart_s);
-            let wait_for = |resumed_s: Option<f64>, host: &HostId, may_reboot: bool| {
-                let back_s = repaired_s(host).or(may_reboot.then_some(at_s));
-                Some(resumed_s?.max(back_s?))
-            };
-            match self.recovery {
-                Recovery::End => resumed_s = None,
-                Recovery::Restart => {
-                    // A host without a time of repair is back after the restart.
-                    resumed_s =
-                        dead.iter().fold(resumed_s, |resumed_s, host| wait_for(resumed_s, host, true));
-                }
-                Recovery::Spare => {
-                    for host in &dead {
-                        let place = spares
-                            .iter()
-                            .position(|&(spare, from_s)| from_s <= at_s && !component.hosts.contains(&spare));
-                        let Some((spare, _)) = place.and_then(|place| spares.remove(place)) else {
-                            resumed_s = wait_for(resumed_s, host, false);
-                            continue;
-                        };
-                        hosts.iter_mut().filter(|place| *place == host).for_each(|place| *place = spare);
-                        spares.extend(repaired_s(host).map(|from_s| (*host, from_s)));
-                        let name = |host: &HostId| self.names[host.index()].clone();
-                        failure.replaced.push((name(host), name(&spare)));
-                    }
-                }
-                Recovery::Shrink => {
-                    let left: Vec<HostId> =
-                        used.iter().copied().filter(|host| !dead.contains(host)).collect();
-                    if left.is_empty() {
-                        resumed_s =
-                            dead.iter().fold(resumed_s, |resumed_s, host| wait_for(resumed_s, host, false));
-                    } else {
-                        let orphans = hosts.iter_mut().filter(|host| dead.contains(host));
-                        orphans.zip(left.iter().cycle()).for_each(|(place, host)| *place = *host);
-                    }
-                }
-            }
-            failure.resumed_s = resumed_s;
-            run.failures.push(failure);
+                lost_s,
+                resumed_s,
+                replaced,
+            });
             let Some(resumed_s) = resumed_s else {
-                (run.time_s, run.ended_by) = (at_s - self.start_s, Some(component.name.clone()));
+                (run.time_s, run.ended_by) = (at_s - self.start_s, Some(component));
                 return Ok(run);
             };
             (safe_s, ready_s) = (at_s, resumed_s);

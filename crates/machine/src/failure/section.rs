@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ResourceFailures;
+use super::several_jobs::SeveralJobs;
 
 /// Failures of hosts and links, one `[[failure]]` for each kind of them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
@@ -153,11 +154,16 @@ pub enum FailuresSectionError {
     /// There are no spares.
     #[error("recovery = \"spare\" needs the names of spare hosts (spares), on which no rank of the job runs")]
     NoSpares,
-    /// Several jobs.
+    /// A key is of one job.
     #[error(
-        "hosts that die: the run has several jobs, whose ends would depend on each other; give hosts a speed, or leave all jobs but one out"
+        "{0}: with several jobs, one that loses a host begins anew, on as many hosts; leave it out, or all jobs but one"
     )]
-    SeveralJobs,
+    OneJob(&'static str),
+    /// Times without other jobs are not known.
+    #[error(
+        "hosts die, and slowdowns are those of jobs that do their whole work: leave jobs.slowdown (--slowdown) out, or give the hosts a speed"
+    )]
+    Slowdown,
 }
 
 impl FailureSection {
@@ -206,10 +212,16 @@ impl FailureList {
     /// If a value is out of range, or does not fit the run.
     pub fn apply(self, spec: &mut RunSpec) -> Result<(), FailuresSectionError> {
         self.0.iter().try_for_each(FailureSection::check)?;
+        let section = FailuresSection::of(spec);
         if !spec.other_programs.is_empty() && self.kills() {
-            return Err(FailuresSectionError::SeveralJobs);
+            if spec.delays {
+                return Err(FailuresSectionError::Slowdown);
+            }
+            section.check_for_several_jobs()?;
+            spec.deaths = Some(Arc::new(SeveralJobs { list: self.clone(), section: section.clone() }));
         }
-        let failures = self.resources(&FailuresSection::of(spec));
+        let recovers = section.recovery != Recovery::End && spec.deaths.is_none();
+        let failures = ResourceFailures { recovers, ..self.resources(&section) };
         spec.platform_changes.push(Arc::new(failures));
         Ok(())
     }
@@ -266,6 +278,17 @@ impl FailuresSection {
             (false, false) => Err(FailuresSectionError::Spares),
             _ => Ok(()),
         }
+    }
+
+    /// Checks that several jobs can recover so.
+    fn check_for_several_jobs(&self) -> Result<(), FailuresSectionError> {
+        let of_one = [
+            ("failures.interval", self.interval.is_some()),
+            ("failures.checkpoint", self.checkpoint.is_some()),
+            ("failures.recovery = \"shrink\"", self.recovery == Recovery::Shrink),
+        ];
+        let found = of_one.into_iter().find(|(_, is_set)| *is_set);
+        found.map_or(Ok(()), |(key, _)| Err(FailuresSectionError::OneJob(key)))
     }
 
     /// Returns the seed.

@@ -1,15 +1,21 @@
-//! Start and end of a program that a launcher starts during the run.
+//! Start and end of a program that a launcher starts during the run, or whose hosts die.
 
-use pdes_core::{Fault, Pause, Rank, SimTime, Wake};
+use pdes_core::{Fault, Pause, Rank, SimTime, Turn, Wake};
 
 use super::RankProcess;
-use crate::context::{Failure, RankOutbox};
+use super::pending::Pending;
+use crate::completion::Completion;
+use crate::context::{Failure, RankOutbox, lp_of};
 use crate::launcher::Launcher;
-use crate::machine::Machine;
-use crate::observer::Analysis;
+use crate::machine::{Machine, Work};
+use crate::observer::{ActionSpan, Analysis};
+use crate::statistics::ActionKind;
 use crate::token::Token;
 
-/// Progress of a rank of a program that a launcher starts.
+/// Progress of a rank of a program that a launcher starts, or that may die.
+///
+/// The death of a program is a conditional event of each of its ranks that runs then, so that nothing lies before it that has not happened.
+/// A rank that dies reports its end as others do; ranks of such a program wait after their end, because it may start again.
 pub(crate) struct Launched<'t> {
     launcher: &'t dyn Launcher,
     program: usize,
@@ -17,32 +23,59 @@ pub(crate) struct Launched<'t> {
     /// At rank 0, the number of ranks that have not ended, and the last end.
     unfinished: u32,
     last_end: SimTime,
+    /// Instant at which the program dies unless it has ended before.
+    death: Option<SimTime>,
+    /// Number of the present start of the program.
+    starts: u32,
+    /// Conditional event of the rank itself for which it has paused.
+    due: Option<SimTime>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The program is not submitted, as far as its rank 0 knows.
-    Expected,
+    /// The program is not submitted, as far as its rank 0 knows, or starts again at this instant.
+    Expected(SimTime),
     /// The program waits for its start.
     Waiting,
     Running,
-    /// Rank 0 has ended, and waits for the others.
+    /// The rank has ended. Rank 0 waits for the others; where the program may start again, all wait for that.
     Ended,
+    /// The rank has died, and waits as if it had ended.
+    Dead,
 }
 
 impl<'t> Launched<'t> {
     pub(crate) fn new(launcher: &'t dyn Launcher, program: usize, ranks: u32, is_first: bool) -> Self {
+        let submission = || launcher.submission(program).filter(|_| is_first);
         let stage = match launcher.start(program) {
             Some(_) => Stage::Running,
-            None if is_first && launcher.submission(program).is_some() => Stage::Expected,
-            None => Stage::Waiting,
+            None => submission().map_or(Stage::Waiting, Stage::Expected),
         };
-        Self { launcher, program, stage, unfinished: ranks, last_end: SimTime::ZERO }
+        Self {
+            launcher,
+            program,
+            stage,
+            unfinished: ranks,
+            last_end: SimTime::ZERO,
+            death: launcher.death(program),
+            starts: launcher.starts(program),
+            due: None,
+        }
     }
 
-    /// Returns whether the program waits for its start.
-    pub(super) fn is_waiting(&self) -> bool {
-        matches!(self.stage, Stage::Expected | Stage::Waiting)
+    /// Returns the clock of the rank, whose death ends what it does.
+    pub(super) fn clock(&self, clock: SimTime) -> SimTime {
+        self.death.map_or(clock, |death| clock.min(death))
+    }
+
+    /// Returns whether the next token is the first one of a start of the program.
+    fn awaits_start(&self) -> bool {
+        match self.stage {
+            Stage::Expected(_) | Stage::Waiting => true,
+            Stage::Running => false,
+            // No token of the life before is in transit when a program starts again: all its ranks have ended.
+            Stage::Ended | Stage::Dead => self.launcher.starts(self.program) > self.starts,
+        }
     }
 
     /// Counts the end of a rank; returns that of the program, if all have ended.
@@ -57,42 +90,174 @@ impl<'t> Launched<'t> {
 }
 
 impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
-    /// Returns the pause of a rank whose program waits for its start, or has ended; `None` if it runs.
+    /// Resumes a rank of a program that is launched or may die.
     #[cold]
-    pub(super) fn resume_launched(&mut self, granted: bool, outbox: &mut RankOutbox<'_, M>) -> Option<Pause> {
+    pub(super) fn resume_launched(
+        &mut self,
+        turn: &mut Turn,
+        outbox: &mut RankOutbox<'_, M>,
+    ) -> Result<Pause, Failure<M::Error>> {
+        if let Some(pause) = self.await_launch(turn.granted, outbox) {
+            return Ok(pause);
+        }
+        let Some((death, due)) = self.mortality() else {
+            return Ok(match self.run(turn, outbox)? {
+                Pause::Finished => self.end_launched(Stage::Ended, outbox),
+                pause => pause,
+            });
+        };
+        if turn.granted && due.is_none_or(|due| due >= death) {
+            return Ok(self.die(death, outbox));
+        }
+        if self.context.thread.clock >= death {
+            return Ok(Pause::Conditional(death));
+        }
+        let horizon = turn.horizon;
+        turn.horizon = horizon.min(SimTime::from_picos(death.as_picos() - 1));
+        let pause = self.run(turn, outbox)?;
+        turn.horizon = horizon;
+        let is_over = self.context.thread.clock >= death;
+        let due = match pause {
+            Pause::Finished => {
+                let stage = if is_over { Stage::Dead } else { Stage::Ended };
+                return Ok(self.end_launched(stage, outbox));
+            }
+            Pause::Conditional(at) => Some(at),
+            _ => None,
+        };
+        self.set_due(due);
+        Ok(match pause {
+            Pause::Blocked => Pause::Conditional(death),
+            Pause::Horizon if is_over => Pause::Conditional(death),
+            Pause::Conditional(at) => Pause::Conditional(at.min(death)),
+            pause => pause,
+        })
+    }
+
+    /// Returns the instant at which the rank dies unless its program has ended before, and its own conditional event.
+    fn mortality(&self) -> Option<(SimTime, Option<SimTime>)> {
+        let launched = self.launched.as_deref()?;
+        Some((launched.death?, launched.due))
+    }
+
+    fn set_due(&mut self, due: Option<SimTime>) {
+        self.launched.iter_mut().for_each(|launched| launched.due = due);
+    }
+
+    /// Takes a token for a rank of a program that is launched or may die.
+    #[cold]
+    pub(super) fn deliver_launched(
+        &mut self,
+        token: Token,
+        outbox: &mut RankOutbox<'_, M>,
+    ) -> Result<Wake, Failure<M::Error>> {
+        let launched = self.launched.as_deref().expect("the program is launched");
+        let mut is_over = false;
+        if launched.awaits_start() {
+            self.start_launched()?;
+        } else if let Stage::Ended | Stage::Dead = launched.stage {
+            is_over = launched.death.is_some();
+            match token {
+                Token::Started => return Ok(Wake::Ready),
+                Token::RankEnded { at } => return Ok(self.rank_ended(at)),
+                _ if launched.stage == Stage::Dead => return Ok(Wake::No),
+                _ => {}
+            }
+        }
+        let wake = self.take(token, outbox)?;
+        Ok(match (wake, self.mortality()) {
+            _ if is_over => Wake::No,
+            (Wake::Conditional(at), Some((death, _))) => {
+                self.set_due(Some(at));
+                Wake::Conditional(at.min(death))
+            }
+            (wake, _) => wake,
+        })
+    }
+
+    /// Returns the pause of a rank whose program waits for its start, or has ended; `None` if it runs.
+    fn await_launch(&mut self, granted: bool, outbox: &mut RankOutbox<'_, M>) -> Option<Pause> {
+        let is_first = self.context.me == Rank::new(0);
         let launched = self.launched.as_deref_mut()?;
-        let (now, next) = match launched.stage {
+        let now = match launched.stage {
             Stage::Running => return None,
             Stage::Waiting => return Some(Pause::Blocked),
-            Stage::Expected => {
-                let submission = launched.launcher.submission(launched.program);
-                (submission.expect("only a program that is submitted is expected"), Pause::Blocked)
-            }
-            Stage::Ended => (launched.last_end, Pause::Finished),
+            Stage::Ended | Stage::Dead if !is_first => return Some(Pause::Finished),
+            Stage::Expected(at) => at,
+            Stage::Ended | Stage::Dead => launched.last_end,
         };
         if !granted {
             return Some(Pause::Conditional(now));
         }
-        if launched.stage == Stage::Expected {
-            launched.stage = Stage::Waiting;
-        }
+        let has_ended = !matches!(launched.stage, Stage::Expected(_));
+        launched.stage = Stage::Waiting;
         for lps in launched.launcher.launch(now) {
             (lps.start.get()..lps.end.get()).for_each(|lp| outbox.send_to_lp(lp, Token::Started));
         }
-        Some(next)
+        if !has_ended {
+            return Some(Pause::Blocked);
+        }
+        if launched.death.is_none() {
+            return Some(Pause::Finished);
+        }
+        Some(self.end_mortal(now, outbox))
+    }
+
+    /// Ends a program that might have died before it did, and perhaps has.
+    fn end_mortal(&mut self, now: SimTime, outbox: &mut RankOutbox<'_, M>) -> Pause {
+        let Self { context, launched, .. } = self;
+        let launched = launched.as_deref_mut().expect("the program is launched");
+        let ranks = context.replay.trace.ranks();
+        let [first, end] = [0, ranks].map(|rank| lp_of(context.replay.first_lp, Rank::new(rank)));
+        if launched.death == Some(now) {
+            let abandon = Work::Abandon { first, end };
+            let request = context.replay.machine.work_request(abandon, Completion::of_work(first, None));
+            request.into_iter().for_each(|request| outbox.submit(now, 0, request));
+        }
+        if let Some(restart) = launched.launcher.restart(launched.program) {
+            launched.stage = Stage::Expected(restart);
+            return Pause::Conditional(restart);
+        }
+        (1..ranks).for_each(|rank| outbox.send(Rank::new(rank), Token::Started));
+        Pause::Finished
+    }
+
+    /// Ends the rank at the death of its program: the action in progress has taken its time until now.
+    fn die(&mut self, death: SimTime, outbox: &mut RankOutbox<'_, M>) -> Pause {
+        self.context.thread.clock = self.context.thread.clock.max(death);
+        let kind = match self.pending {
+            Pending::One { kind, .. }
+            | Pending::All { kind, .. }
+            | Pending::RequestList { kind, .. }
+            | Pending::Work { kind, .. }
+            | Pending::First { kind, .. }
+            | Pending::Probe { kind, .. } => Some(kind),
+            Pending::Operation { index } => self.collectives.kind(index),
+            Pending::Nothing
+            | Pending::AtEnd { .. }
+            | Pending::Access { .. }
+            | Pending::Poll { .. }
+            | Pending::Graph => None,
+        };
+        kind.into_iter().for_each(|kind| {
+            self.end(kind);
+        });
+        let (begin, end) = (self.action_begin, self.context.thread.clock);
+        self.context.observers.rank_ended(&ActionSpan { kind: ActionKind::Finalize, begin, end });
+        self.action_begin = end;
+        self.end_launched(Stage::Dead, outbox)
     }
 
     /// Reports the end of the rank; rank 0 waits for the other ones.
-    #[cold]
-    pub(super) fn end_launched(&mut self, outbox: &mut RankOutbox<'_, M>) -> Pause {
+    fn end_launched(&mut self, stage: Stage, outbox: &mut RankOutbox<'_, M>) -> Pause {
         let Self { context, launched, .. } = self;
-        let Some(launched) = launched else { return Pause::Finished };
-        let at = context.thread.clock;
+        let launched = launched.as_deref_mut().expect("the program is launched");
+        let at = launched.clock(context.thread.clock);
+        launched.stage = stage;
         if context.me.get() > 0 {
             outbox.send(Rank::new(0), Token::RankEnded { at });
-            return Pause::Finished;
+            return if launched.death.is_some() { Pause::Blocked } else { Pause::Finished };
         }
-        launched.stage = Stage::Ended;
         launched.rank_ended(at).map_or(Pause::Blocked, Pause::Conditional)
     }
 
@@ -104,8 +269,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     }
 
     /// Starts the rank with the first token that reaches it: its program has been started and placed by then.
-    #[cold]
-    pub(super) fn start_launched(&mut self) -> Result<(), Failure<M::Error>> {
+    fn start_launched(&mut self) -> Result<(), Failure<M::Error>> {
         let started = Self::new(self.context.replay, self.context.me);
         *self = started.map_err(|error| Fault { at: self.context.thread.clock, order: 0, error })?;
         Ok(())

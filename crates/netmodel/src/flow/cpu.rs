@@ -145,6 +145,25 @@ impl<I: Copy> Cpus<I> {
             self.next_ends.set(host, earliest);
         }
     }
+
+    /// Drops computations, whose cores go to the others of their hosts. `O(hosts + computations)`. `busy` is told as by [`Cpus::begin`].
+    pub(crate) fn abandon(
+        &mut self,
+        now: SimTime,
+        is_dropped: impl Fn(I) -> bool,
+        mut busy: impl FnMut(BusyTime),
+    ) {
+        for (host, cores) in (0..).zip(&mut self.hosts) {
+            if !cores.running.iter().any(|computation| is_dropped(computation.id)) {
+                continue;
+            }
+            busy(cores.busy_time(host, now));
+            cores.progress(now);
+            cores.running.retain(|computation| !is_dropped(computation.id));
+            cores.divide();
+            self.next_ends.set(host, cores.earliest());
+        }
+    }
 }
 
 impl<I: Copy + State + Serialize + DeserializeOwned> State for Cpus<I> {

@@ -56,7 +56,7 @@ impl<T: Copy, O: NetworkObserver> FlowNetwork<'_, T, O> {
 
     /// Returns the routes of all messages that have not arrived.
     pub(super) fn routes_in_use(&self) -> impl Iterator<Item = u32> {
-        self.pending.items().filter_map(|pending| match pending.work {
+        self.pending.items().filter_map(|(_, pending)| match pending.work {
             Work::Message { route, .. } => Some(route),
             Work::Compute { .. } | Work::Timer => None,
         })

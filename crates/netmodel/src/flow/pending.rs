@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{HostId, Message};
 
 /// Identifier of a pending item, until its completion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, State)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, State)]
 pub(super) struct PendingId(#[state(saved = "a number that is reused")] u32);
 
 /// A pending item and the tag of the caller.
@@ -80,11 +80,11 @@ impl<T: Copy> PendingList<T> {
     }
 
     /// Returns all pending items, in the order of their numbers.
-    pub(super) fn items(&self) -> impl Iterator<Item = &Pending<T>> {
+    pub(super) fn items(&self) -> impl Iterator<Item = (PendingId, &Pending<T>)> {
         let mut is_pending = vec![true; self.list.len()];
         self.free_slots.iter().for_each(|id| is_pending[id.0 as usize] = false);
-        let pending = self.list.iter().zip(is_pending).filter(|(_, is_pending)| *is_pending);
-        pending.map(|(pending, _)| pending)
+        let items = (0..).map(PendingId).zip(&self.list).zip(is_pending);
+        items.filter(|(_, is_pending)| *is_pending).map(|(item, _)| item)
     }
 
     /// Visits an item where it is used. Its order among messages matters until its flow begins.

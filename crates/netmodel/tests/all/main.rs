@@ -1,5 +1,6 @@
 //! Platforms and network models, against times derived by hand, SimGrid's answers, and each other.
 
+mod abandonment;
 mod changes;
 mod costs;
 mod disk_oracle;

@@ -6,7 +6,7 @@ use machine::failure::{
     FailingJob, FailureError, FailureList, FailuresSection, HostFailure, JobRun, JobRunError,
     ResourceFailure, Work, WorkError,
 };
-use replay::{Outcome, Simulation};
+use replay::{MAX_DEATHS, Outcome, Simulation};
 use serde::{Deserialize, Serialize};
 
 use super::section::{CsvTable, Section};
@@ -24,7 +24,10 @@ pub struct Failures {
     pub seed: u64,
     /// Failures that have changed resources in the run, in the order of time.
     pub resources: Vec<ResourceFailure>,
-    /// The job on hosts that die; null if none does.
+    /// Number of failures of hosts of several jobs, in the course of the run.
+    #[serde(default)]
+    pub of_jobs: usize,
+    /// The one job on hosts that die; null if none does.
     pub job: Option<FailedJob>,
     /// Events that do not happen as they were asked for.
     pub left_out: Vec<String>,
@@ -71,12 +74,15 @@ pub enum FailuresError {
 }
 
 impl FailedJob {
-    /// Runs the job of a run with this outcome under its seed; `None` if no host dies.
+    /// Runs the job of a run with this outcome under its seed; `None` if no host dies, or several jobs have lost theirs in the run.
     ///
     /// # Errors
     /// If the platform lacks a host, or the job hardly ever ends.
     pub fn of(simulation: &Simulation, outcome: &Outcome) -> Result<Option<Self>, FailuresError> {
         let spec = simulation.spec();
+        if spec.deaths.is_some() {
+            return Ok(None);
+        }
         let (list, section) = (FailureList::of(spec), FailuresSection::of(spec));
         let Some(job) = FailingJob::of(simulation, outcome, (&list, &section))? else { return Ok(None) };
         let mut work = Work::new(simulation, outcome);
@@ -109,7 +115,17 @@ impl Section for Failures {
         if list.0.is_empty() {
             return None;
         }
-        let is_uncounted = list.kills();
+        let is_uncounted = list.kills() && spec.deaths.is_none();
+        let given_up =
+            simulation.loaded_programs().zip(&outcome.programs).filter_map(|((spec, ..), program)| {
+                let is_given_up = program.deaths.len() == MAX_DEATHS && program.fatal_death().is_some();
+                let name = spec.label();
+                is_given_up.then(|| {
+                    format!(
+                        "failures: the job {name:?} has lost its hosts {MAX_DEATHS} times, and is given up"
+                    )
+                })
+            });
         let failures = list.resources(&FailuresSection::of(spec));
         let resources =
             failures.before(platform, outcome.simulated_time()).expect("the platform was checked");
@@ -118,11 +134,13 @@ impl Section for Failures {
         Some(Self {
             seed: failures.seed,
             resources,
+            of_jobs: outcome.programs.iter().map(|program| program.deaths.len()).sum(),
             job: None,
             left_out: [waits.then_some(no_graph), is_uncounted.then_some(UNCOUNTED)]
                 .into_iter()
                 .flatten()
                 .map(str::to_owned)
+                .chain(given_up)
                 .collect(),
         })
     }
@@ -187,9 +205,12 @@ impl Failures {
         };
         let Some(FailedJob { run, goodput, .. }) = &self.job else {
             let hosts = if self.left_out.iter().any(|warning| warning == UNCOUNTED) {
-                "hosts are not counted"
+                "hosts are not counted".to_owned()
             } else {
-                "no host dies"
+                match self.of_jobs {
+                    0 => "no host dies".to_owned(),
+                    number => format!("{number} of hosts of jobs"),
+                }
             };
             return format!("failures: {resources}{hosts}");
         };

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use machine::failure::HostFailure;
 use mpi_model::Statistics;
 use pdes_core::SimDuration;
-use replay::{Delay, Digest, Outcome, Placement, ProgramSpec, Simulation, Start};
+use replay::{Delay, Digest, Outcome, Placement, ProgramDeath, ProgramSpec, Simulation, Start};
 use serde::{Deserialize, Serialize};
 use trace_mmap::Trace;
 
@@ -50,9 +51,13 @@ pub struct Job {
     pub slowdown: Option<f64>,
     /// Time lost to each other job; null unless slowdowns were asked for.
     pub delayed_by: Option<Vec<LostTime>>,
-    /// The failure of a host that has ended the job before its work was done; null if there is none. The other results are those of the whole work.
+    /// The failure of a host that has ended the job before its work was done; null if there is none. The other results of one job are those
+    /// of the whole work; of several jobs, those of its last start until then.
     #[serde(default)]
     pub failed: Option<JobEnd>,
+    /// Failures of its hosts in a run of several jobs, in the order of time.
+    #[serde(default)]
+    pub failures: Vec<HostFailure>,
 }
 
 /// Time that a job loses to another one.
@@ -83,6 +88,13 @@ impl Jobs {
                 "{name:<width$} {ranks:>7} {hosts:>6} {start_s:>14.9} s {end_s:>14.9} s {simulated_time_s:>14.9} s {slowdown:>9}"
             )?;
         }
+        for Job { name, failures, failed, .. } in self.0.iter().filter(|job| !job.failures.is_empty()) {
+            let lost_s: f64 = failures.iter().map(|failure| failure.lost_s).sum();
+            let end = failed.as_ref().map_or(String::new(), |JobEnd { host, at_s }| {
+                format!(", the last one of {host} at {at_s:.9} s, which ends the job")
+            });
+            writeln!(text, "{name}: {} failures of hosts, {lost_s:.9} s lost{end}", failures.len())?;
+        }
         if self.0.iter().all(|job| job.delayed_by.is_none()) || self.0.len() < 2 {
             return Ok(());
         }
@@ -97,6 +109,17 @@ impl Jobs {
     }
 }
 
+fn host_failure(death: &ProgramDeath) -> HostFailure {
+    let ProgramDeath { component, at, lost, restart, replaced } = death;
+    HostFailure {
+        component: component.clone(),
+        at_s: at.as_secs_f64(),
+        lost_s: lost.as_secs_f64(),
+        resumed_s: restart.map(|restart| restart.as_secs_f64()),
+        replaced: replaced.clone(),
+    }
+}
+
 impl Section for Jobs {
     fn new(simulation: &Simulation, outcome: &Outcome) -> Option<Self> {
         simulation.spec().name.as_ref()?;
@@ -104,11 +127,12 @@ impl Section for Jobs {
         let actions = simulation.actions_of_programs(outcome);
         let job = |(index, (spec, trace, placement)): (usize, LoadedProgram<'_>)| {
             let program = &outcome.programs[index];
-            let time = program.end() - program.start;
+            let start = program.first_start();
+            let time = program.end() - start;
             let placement = program.placement.as_ref().unwrap_or(placement);
             let sum = |of: fn(&Statistics) -> u64| program.statistics.iter().map(of).sum();
             let delay = outcome.delays.as_ref().map(|delays| &delays[index]);
-            let alone = delay.map(|delay| delay.alone - program.start);
+            let alone = delay.map(|delay| delay.alone - start);
             let lost = |Delay { lost_ps, .. }: &Delay| {
                 let others = names.iter().zip(lost_ps).enumerate().filter(|(other, _)| *other != index);
                 others
@@ -125,7 +149,7 @@ impl Section for Jobs {
                 },
                 ranks: trace.ranks(),
                 hosts: placement.used_hosts(),
-                start_s: program.start.as_secs_f64(),
+                start_s: start.as_secs_f64(),
                 end_s: program.end().as_secs_f64(),
                 simulated_time_s: seconds(time.as_picos()),
                 digest: Digest::of(program.ends.iter().copied().zip(&program.statistics)).to_string(),
@@ -137,7 +161,10 @@ impl Section for Jobs {
                     .filter(|alone| *alone > SimDuration::ZERO)
                     .map(|alone| time.as_picos() as f64 / alone.as_picos() as f64),
                 delayed_by: delay.map(lost),
-                failed: None,
+                failed: program
+                    .fatal_death()
+                    .map(|death| JobEnd { host: death.component.clone(), at_s: death.at.as_secs_f64() }),
+                failures: program.deaths.iter().map(host_failure).collect(),
             }
         };
         Some(Self(simulation.loaded_programs().enumerate().map(job).collect()))

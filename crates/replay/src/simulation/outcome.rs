@@ -16,6 +16,7 @@ use super::RunError;
 use crate::certificate::CertificateSummary;
 use crate::checkpoint::CheckpointSummary;
 use crate::fast_forward::FastForward;
+use crate::host_deaths::ProgramDeath;
 use crate::partition::PartitionCut;
 use crate::placement::Placement;
 
@@ -33,9 +34,11 @@ pub struct ServerUse {
 /// The result of a program of a run.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramOutcome {
-    /// Start of the program.
+    /// Start of the program; where hosts die, the last one, since which its ranks have their ends, statistics and findings.
     pub start: SimTime,
-    /// Hosts of its ranks, where a program starts at an instant that was not known before the run.
+    /// Its deaths, in the order of time; if the last one has no restart, the program has not done its work.
+    pub deaths: Vec<ProgramDeath>,
+    /// Hosts of its ranks, where a program starts at an instant that was not known before the run, or hosts die.
     pub placement: Option<Placement>,
     /// End time of each rank.
     pub ends: Vec<SimTime>,
@@ -93,6 +96,17 @@ impl ProgramOutcome {
     /// Returns the end time of the last rank.
     pub fn end(&self) -> SimTime {
         self.ends.iter().copied().max().unwrap_or(SimTime::ZERO)
+    }
+
+    /// Returns the first start of the program.
+    pub fn first_start(&self) -> SimTime {
+        let first = self.deaths.first();
+        first.map_or(self.start, |first| SimTime::from_picos(first.at.as_picos() - first.lost.as_picos()))
+    }
+
+    /// Returns the death that has ended the program before its work was done.
+    pub fn fatal_death(&self) -> Option<&ProgramDeath> {
+        self.deaths.last().filter(|last| last.restart.is_none())
     }
 
     /// Returns the rank that ended last and the one that ended first; at a tie, the lowest.

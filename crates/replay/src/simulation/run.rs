@@ -284,9 +284,9 @@ impl Simulation {
         );
     }
 
-    /// Returns the starts of programs that are not known before the run, if there are any.
+    /// Returns the starts of programs, if they are not known before the run, or programs may die.
     pub(super) fn launches<'a>(&'a self, lp_hosts: &'a LpHosts) -> Option<Launches<'a>> {
-        Launches::of(&self.programs, lp_hosts, self.spec.scheduler.as_deref())
+        Launches::of(&self.programs, lp_hosts, &self.platform, &self.spec)
     }
 
     /// Returns the placement of each program.
@@ -374,6 +374,7 @@ impl Simulation {
             };
             programs.push(ProgramOutcome {
                 start,
+                deaths: Vec::new(),
                 placement: None,
                 ends,
                 statistics,
