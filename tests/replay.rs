@@ -105,6 +105,8 @@ mod shared;
 mod storage;
 #[path = "replay/sweep.rs"]
 mod sweep;
+#[path = "replay/tasks.rs"]
+mod tasks;
 #[path = "replay/timeline.rs"]
 mod timeline;
 #[path = "replay/trace_commands.rs"]

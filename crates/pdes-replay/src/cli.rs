@@ -25,6 +25,7 @@ mod schema;
 mod stdin;
 mod summary;
 mod sweep;
+mod tasks;
 mod timeline;
 mod trace;
 mod tracer;
@@ -119,6 +120,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Schedule(arguments)) => exit_code(schedule::run(arguments, quiet), None),
         Some(Command::Ensemble(arguments)) => exit_code(ensemble::run(arguments, quiet), None),
         Some(Command::Goodput(arguments)) => exit_code(goodput::run(arguments), None),
+        Some(Command::Tasks(arguments)) => exit_code(tasks::run(arguments), None),
         Some(Command::Validate(arguments)) => exit_code(validate::run(arguments), None),
         Some(Command::Report(arguments)) => exit_code(report::run(arguments), None),
         Some(Command::Calibrate(arguments)) => exit_code(calibrate::run(arguments), None),

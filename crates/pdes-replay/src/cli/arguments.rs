@@ -120,6 +120,8 @@ pub(crate) enum Command {
     Ensemble(super::ensemble::EnsembleArguments),
     /// Says what failures and checkpoints cost a job: its expected time, the best interval, and the times of many runs.
     Goodput(super::goodput::GoodputArguments),
+    /// Runs a task graph on the processors and accelerators of a node, under schedulers whose times stand beside what no scheduler can beat.
+    Tasks(super::tasks::TasksArguments),
     /// Replays a program that was recorded with times, and compares the replay with these times.
     Validate(super::validate::ValidateArguments),
     /// Shows the causes of lost time in a run and who waited for whom, or the changes to a second run: as a table, a page, or pictures.
