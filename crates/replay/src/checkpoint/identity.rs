@@ -81,6 +81,7 @@ impl RunIdentity {
             IdentityPart::hashed("the start and the other programs", &(spec.start, &others)),
             IdentityPart::new("the network model", spec.model.key, spec.model.key.as_bytes()),
             IdentityPart::hashed("[network]", &(&spec.network, &spec.link_scale, &spec.platform_changes)),
+            IdentityPart::hashed(&format!("[{}]", spec.model.key), &spec.model_parameters),
             IdentityPart::hashed("the changes of resources", simulation.platform().changes()),
             IdentityPart::hashed("network.epoch_s or network.regions", &simulation.epochs()),
             IdentityPart::hashed("[mpi] and [compute]", &spec.mpi),
