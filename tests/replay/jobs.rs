@@ -253,6 +253,51 @@ fn jobs_delay_each_other_and_no_one_else() {
     assert!(std::fs::read_to_string(page).unwrap().contains("showJobs"));
 }
 
+/// Four hosts: `a` meets two messages of `c` on the link from its sender, and `b` meets `a` on the link to their receiver.
+#[test]
+fn jobs_delay_each_other_on_links() {
+    let folder = Folder::new();
+    let one = folder.write("one.txt", "0 init\n1 init\n0 send 1 0 1000000\n1 recv 0 0 1000000\n");
+    let two = folder.write(
+        "two.txt",
+        "0 init\n1 init\n0 isend 1 0 1000000\n0 isend 1 1 1000000\n0 waitall 2\n1 irecv 0 0 1000000\n1 irecv 0 1 1000000\n1 waitall 2\n",
+    );
+    let job = |name: &str, trace: &Path, hosts: &str| {
+        let hosts = folder.write(&format!("{name}.txt"), hosts);
+        format!("[[job]]\nname = '{name}'\ntrace = {trace:?}\nhosts = {hosts:?}\n")
+    };
+    let jobs = [
+        job("a", &one, "node-0\nnode-2\n"),
+        job("b", &one, "node-1\nnode-2\n"),
+        job("c", &two, "node-0\nnode-3\n"),
+    ];
+    let run = |model: &str| {
+        let platform = format!(
+            "[platform]\ntopology = {{ kind = 'cluster', hosts = 4, speed = '1Gf', bandwidth = '1GBps', latency = '0s' }}\n\
+             [network]\npreset = 'raw'\nmodel = {model:?}\n[mpi]\nenvelope_bytes = 0\n"
+        );
+        report(&folder, &(platform + &jobs.concat()), &["--slowdown"])
+    };
+    let found = run("flow");
+    let lost = |job: usize, other: usize| &found["jobs"][job]["delayed_by"][other];
+    let links = |lost: &Value| -> Vec<(String, f64)> {
+        let links = lost["links"].as_array().unwrap().iter();
+        links.map(|on| (on["link"].to_string(), seconds(&on["lost_s"]))).collect()
+    };
+    let [a_by_c, b_by_a] = [lost(0, 1), lost(1, 0)];
+    assert_eq!((&a_by_c["job"], &b_by_a["job"]), (&"c".into(), &"a".into()));
+    let (of_a, of_b) = (links(a_by_c), links(b_by_a));
+    assert_eq!((of_a.len(), of_b.len()), (1, 1), "{of_a:?} {of_b:?}");
+    assert_ne!(of_a[0].0, of_b[0].0);
+    for lost in [a_by_c, b_by_a] {
+        let sum: f64 = links(lost).iter().map(|(_, lost_s)| lost_s).sum();
+        assert!(sum > 0.0 && (sum - seconds(&lost["lost_s"])).abs() < 1e-15, "{lost}");
+    }
+    // They share no link.
+    assert!(links(lost(1, 1)).is_empty() && links(lost(2, 1)).is_empty());
+    assert!(run("contention-free")["jobs"][0]["delayed_by"][1]["links"].as_array().unwrap().is_empty());
+}
+
 #[test]
 fn wrong_jobs_are_refused() {
     let folder = Folder::new();

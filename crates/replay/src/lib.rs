@@ -75,8 +75,8 @@ pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, Region
 pub use programs::ProgramSpec;
 pub use recorded_speed::RecordedSpeed;
 pub use simulation::{
-    Delay, OrderedReplay, Outcome, ProgramOutcome, RegionalOutcome, RegionalReplay, RegionsDone, RunError,
-    ServerUse, Simulation, peak_rss_bytes,
+    Delay, LinkBlame, OrderedReplay, Outcome, ProgramOutcome, RegionalOutcome, RegionalReplay, RegionsDone,
+    RunError, ServerUse, Simulation, peak_rss_bytes,
 };
 pub use spec::{Epoch, LinkScale, PlatformChange, PlatformSource, Polling, RegionSource, RunSpec};
 pub use timeline::{TimelineEstimate, TimelinePlan};

@@ -3,6 +3,7 @@
 mod error;
 mod failure;
 mod files;
+mod link_blame;
 mod ordered;
 mod outcome;
 mod overheads;
@@ -40,6 +41,7 @@ use crate::storage::FileRules;
 
 pub use error::RunError;
 use files::{check_routes, file_features};
+pub use link_blame::LinkBlame;
 pub use ordered::OrderedReplay;
 pub use outcome::{Delay, Outcome, ProgramOutcome, ServerUse, peak_rss_bytes};
 pub(crate) use outcome::{agree, gather, sum};

@@ -23,6 +23,20 @@ impl<T: Copy, O: NetworkObserver> FlowNetwork<'_, T, O> {
         self.routes.usages(route).iter().map(|usage| LinkId::new(self.sharing.number(usage.link)))
     }
 
+    /// Tells of every message whose data flow its tag, the link that limits its rate unless something else does, and the load of each link
+    /// that it uses [B/s], since the last [`next_event`](NetworkModel::next_event). Takes time proportional to the messages that flow and
+    /// their links.
+    pub fn shares(&self, mut tell: impl FnMut(T, Option<LinkId>, &mut dyn Iterator<Item = (LinkId, f64)>)) {
+        let id = |link| LinkId::new(self.sharing.number(link));
+        for flow in self.sharing.flows_in_order() {
+            let super::ActiveFlow { message, route, .. } = self.active[flow.index()];
+            let rate = self.sharing.level(flow) / self.sharing.penalty(flow);
+            let usages = self.routes.usages(route).iter();
+            let mut loads = usages.map(|usage| (id(usage.link), usage.weight * rate));
+            tell(self.pending.tag(message), self.sharing.bottleneck(flow).map(id), &mut loads);
+        }
+    }
+
     /// Returns the end of the latency phase of a message that is sent at an instant.
     pub(super) fn flow_begin(&self, route: u32, at: SimTime, size: Bytes) -> SimTime {
         later(at, self.routes.latency(route, at) * self.factors.of(size).latency * PICOS)

@@ -52,6 +52,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool, cluster: &mut Cluster) 
         if simulation.spec().delays {
             tracing::info!("replaying without some of the jobs, to find out who delays whom");
             outcome.delays = Some(answers::delays(simulation.spec(), &outcome)?);
+            outcome.link_blame = simulation.link_blame()?;
         }
         finish(&simulation, &outcome, configuration, quiet)
     });

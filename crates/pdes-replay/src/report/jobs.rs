@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use machine::failure::HostFailure;
 use mpi_model::Statistics;
+use netmodel::{LinkId, Platform};
 use pdes_core::SimDuration;
 use replay::{Delay, Digest, Outcome, Placement, ProgramDeath, ProgramSpec, Simulation, Start};
 use serde::{Deserialize, Serialize};
@@ -67,6 +68,19 @@ pub struct LostTime {
     pub job: String,
     /// Time by which the job ends later \[s\]; negative if it ends earlier.
     pub lost_s: f64,
+    /// Its parts by link, as messages of the job wait there for those of the other one; the largest ones first. Empty where no messages do, as
+    /// with other models than exact `flow`.
+    #[serde(default)]
+    pub links: Vec<LostOnLink>,
+}
+
+/// Time that a job loses to another one on a link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LostOnLink {
+    /// Name of the link.
+    pub link: String,
+    /// Part of the lost time \[s\].
+    pub lost_s: f64,
 }
 
 /// A program of a run, its trace, and the placement of its ranks.
@@ -100,13 +114,36 @@ impl Jobs {
         }
         writeln!(text, "\n{:<width$} {:<width$} {:>16} {:>9}", "delayed", "by", "lost", "of alone")?;
         for Job { name, delayed_by, alone_s, .. } in &self.0 {
-            for LostTime { job, lost_s } in delayed_by.iter().flatten() {
+            for LostTime { job, lost_s, links } in delayed_by.iter().flatten() {
                 let share = 100.0 * lost_s / alone_s.unwrap_or_default().max(f64::MIN_POSITIVE);
-                writeln!(text, "{name:<width$} {job:<width$} {lost_s:>14.9} s {share:>7.2} %")?;
+                let most = links
+                    .first()
+                    .map_or(String::new(), |most| format!("  most on {} ({:.9} s)", most.link, most.lost_s));
+                writeln!(text, "{name:<width$} {job:<width$} {lost_s:>14.9} s {share:>7.2} %{most}")?;
             }
         }
         Ok(())
     }
+}
+
+/// Divides the time that a job loses to another one among links, in the proportion of the times for which its messages wait there for those of
+/// the other one.
+fn lost_on_links(
+    platform: &Platform,
+    outcome: &Outcome,
+    jobs: (usize, usize),
+    lost_s: f64,
+) -> Vec<LostOnLink> {
+    let waits_s = outcome.link_blame.as_ref().and_then(|blame| blame.waits_s.get(&jobs));
+    let Some(waits_s) = waits_s.filter(|_| lost_s != 0.0) else { return Vec::new() };
+    let all_s: f64 = waits_s.values().sum();
+    let of_link = |(&link, wait_s): (&LinkId, &f64)| LostOnLink {
+        link: platform.link(link).name.clone(),
+        lost_s: lost_s * wait_s / all_s,
+    };
+    let mut links: Vec<LostOnLink> = waits_s.iter().map(of_link).collect();
+    links.sort_by(|one, other| other.lost_s.abs().total_cmp(&one.lost_s.abs()));
+    links
 }
 
 fn host_failure(death: &ProgramDeath) -> HostFailure {
@@ -136,7 +173,11 @@ impl Section for Jobs {
             let lost = |Delay { lost_ps, .. }: &Delay| {
                 let others = names.iter().zip(lost_ps).enumerate().filter(|(other, _)| *other != index);
                 others
-                    .map(|(_, (job, &lost))| LostTime { job: job.clone(), lost_s: lost as f64 / 1e12 })
+                    .map(|(other, (job, &lost))| {
+                        let (job, lost_s) = (job.clone(), lost as f64 / 1e12);
+                        let links = lost_on_links(simulation.platform(), outcome, (index, other), lost_s);
+                        LostTime { job, lost_s, links }
+                    })
                     .collect()
             };
             Job {
@@ -198,8 +239,21 @@ impl Section for Jobs {
         };
         let mut tables = vec![table("jobs", &header, self.0.iter().map(row).collect())];
         let lost: Vec<_> = lost.collect();
+        let on_links = self.0.iter().flat_map(|job| {
+            let losses = job.delayed_by.iter().flatten();
+            losses.flat_map(|lost| {
+                let row = |on: &LostOnLink| {
+                    vec![job.name.clone(), lost.job.clone(), on.link.clone(), on.lost_s.to_string()]
+                };
+                lost.links.iter().map(row).collect::<Vec<_>>()
+            })
+        });
+        let on_links: Vec<_> = on_links.collect();
         if !lost.is_empty() {
             tables.push(table("delays", &["job", "delayed_by", "lost_s"], lost));
+        }
+        if !on_links.is_empty() {
+            tables.push(table("delays_on_links", &["job", "delayed_by", "link", "lost_s"], on_links));
         }
         tables
     }

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use timeline::{SavedSpool, Summary};
 
-use super::RunError;
+use super::{LinkBlame, RunError};
 use crate::certificate::CertificateSummary;
 use crate::checkpoint::CheckpointSummary;
 use crate::fast_forward::FastForward;
@@ -66,6 +66,8 @@ pub struct Outcome {
     pub programs: Vec<ProgramOutcome>,
     /// Delays of the programs, if they were asked for and [found](crate::RunSpec::delays).
     pub delays: Option<Vec<Delay>>,
+    /// Links on which messages of programs wait for each other, if they were asked for and [found](super::Simulation::link_blame).
+    pub link_blame: Option<LinkBlame>,
     /// Wall-clock time of the replay.
     pub replay_time: Duration,
     /// Messages that cross the partition; `None` if ranks are assigned to workers in blocks.

@@ -30,4 +30,14 @@ function showJobs() {
       hint: (_, [column, row, lost]) => `${names[column]} delays ${names[row]} by <b>${seconds(lost)}</b>`,
     }));
   map.id = "delays-map";
+  const onLinks = jobs.flatMap((job) => job.delayed_by.flatMap((lost) =>
+    (lost.links ?? []).map((on) => ({ job: job.name, other: lost.job, link: on.link, lost_s: on.lost_s }))));
+  if (onLinks.length === 0) return;
+  onLinks.sort((one, other) => Math.abs(other.lost_s) - Math.abs(one.lost_s));
+  table(box, [
+    { name: "delayed", value: (row) => onLinks[row].job },
+    { name: "by", value: (row) => onLinks[row].other },
+    { name: "on the link", value: (row) => onLinks[row].link },
+    { name: "lost", value: (row) => onLinks[row].lost_s, text: seconds },
+  ], onLinks.map((_, row) => row), {});
 }
