@@ -76,6 +76,8 @@ mod mistakes;
 mod network_models;
 #[path = "replay/noise.rs"]
 mod noise;
+#[path = "replay/one_sided.rs"]
+mod one_sided;
 #[path = "replay/online.rs"]
 mod online;
 #[path = "replay/packets.rs"]

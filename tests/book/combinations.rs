@@ -32,6 +32,7 @@ const FEATURES: [(Feature, &str, &str); 25] = [
     (Feature::FileSystems, "file systems", "storage.md"),
     (Feature::RemoteFiles, "devices of other hosts", "storage.md#what-it-works-with"),
     (Feature::SharedPointers, "shared pointers", "storage.md#calls"),
+    (Feature::Locks, "locks of windows", "model.md#one-sided-communication"),
     (Feature::Programs, "several programs", "jobs.md"),
     (Feature::Launches, "repetitions of jobs", "jobs.md#repetitions"),
     (Feature::Scheduling, "scheduled jobs", "scheduling.md"),

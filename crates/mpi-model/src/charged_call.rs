@@ -1,6 +1,6 @@
 //! Calls that have a cost of their own, and the size on which it depends.
 
-use trace_mmap::{Action, Call, CollectiveId, CommIdx, FileCall, RankTrace};
+use trace_mmap::{Action, Call, CollectiveId, CommIdx, FileCall, RankTrace, WindowCall};
 
 use crate::statistics::ActionKind;
 
@@ -80,6 +80,9 @@ fn size(action: Action, rank: &RankTrace) -> u64 {
             | Call::File {
                 call: FileCall::Access { bytes, .. } | FileCall::SharedAccess { bytes, .. },
                 ..
+            } => bytes.get(),
+            Call::Window {
+                call: WindowCall::Access { bytes, .. } | WindowCall::Fetch { bytes, .. }, ..
             } => bytes.get(),
             Call::Collective { operation: id, .. } => operation(*id),
             Call::NeighborAlltoall { to, .. } => to.iter().map(|(_, bytes)| bytes.get()).sum(),

@@ -45,9 +45,12 @@ mod selector;
 mod steps;
 mod tree;
 mod virtual_ranks;
+pub(crate) mod window;
 
 use pdes_core::{Bytes, Rank, SimDuration};
-use trace_mmap::Collective;
+use trace_mmap::{Collective, Slot};
+
+use crate::locks::{LockCall, LockName};
 
 use allgather::Allgather;
 use allgatherv::Allgatherv;
@@ -72,6 +75,29 @@ pub use selection::{Bounds, RankRequirement, Selection, SelectionError};
 pub use selector::Selector;
 pub(crate) use steps::concatenate;
 pub use steps::{Answer, Schedule, Steps};
+
+/// Access of a member to the memory of another one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum OneSided {
+    /// Transfers data of this size from there, and waits for them.
+    Get(Bytes),
+    /// Transfers data of this size to there, and waits for them.
+    Accumulate(Bytes),
+    /// Transfers data to there, whose arrival completes a request of the program, or that the target waits for.
+    Put {
+        /// Size.
+        bytes: Bytes,
+        /// Slot of the request.
+        completes: Option<Slot>,
+    },
+    /// Waits for a lock, or gives it back, in the order of time.
+    Lock {
+        /// The lock.
+        lock: LockName,
+        /// The call.
+        call: LockCall,
+    },
+}
 
 /// A step of a member's schedule.
 ///
@@ -207,6 +233,18 @@ pub enum Step {
         to: Rank,
         /// Size.
         bytes: Bytes,
+    },
+    /// Completes a request of the program.
+    Complete {
+        /// Its slot.
+        slot: Slot,
+    },
+    /// Accesses the memory of a member, which takes no part.
+    OneSided {
+        /// The member.
+        of: Rank,
+        /// The access.
+        access: OneSided,
     },
     /// Posts a request that completes when a [`Put`](Step::Put) has been written.
     ExpectPut {

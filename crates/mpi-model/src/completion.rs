@@ -4,7 +4,7 @@ use pdes_core::{Bytes, LpId, Outbox, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
-use crate::point_to_point::{OperationIndex, RequestId};
+use crate::point_to_point::{OperationIndex, RequestId, put_arrived};
 use crate::token::{EagerMessageId, Side, Token};
 
 /// Handle with which a machine reports the end of some work to the ranks that wait for it.
@@ -30,6 +30,10 @@ enum Waiters {
     },
     /// Eager transfer, whether or not its receive is posted.
     Eager { receiver: LpId, id: EagerMessageId },
+    /// Transfer of a message that was put at `posted`: only the sender waits.
+    Put { receiver: LpId, posted: SimTime, sender: LpId, send: RequestId },
+    /// Transfer of data that a rank gets.
+    Get { receiver: LpId, receive: RequestId },
 }
 
 impl Completion {
@@ -49,6 +53,14 @@ impl Completion {
         Self(Waiters::Rendezvous { receiver, receive, posted, cause, sender, send })
     }
 
+    pub(crate) fn put(receiver: LpId, posted: SimTime, (sender, send): (LpId, RequestId)) -> Self {
+        Self(Waiters::Put { receiver, posted, sender, send })
+    }
+
+    pub(crate) fn get(receiver: LpId, receive: RequestId) -> Self {
+        Self(Waiters::Get { receiver, receive })
+    }
+
     pub(crate) fn eager(receiver: LpId, id: EagerMessageId) -> Self {
         Self(Waiters::Eager { receiver, id })
     }
@@ -64,6 +76,8 @@ impl Completion {
             Waiters::Work { owner, .. } => owner,
             Waiters::Detached { receiver, .. }
             | Waiters::Rendezvous { receiver, .. }
+            | Waiters::Put { receiver, .. }
+            | Waiters::Get { receiver, .. }
             | Waiters::Eager { receiver, .. } => receiver,
         }
     }
@@ -71,8 +85,10 @@ impl Completion {
     /// Returns the rank that sends the message, if it waits until the message has left.
     pub fn sender(self) -> Option<LpId> {
         match self.0 {
-            Waiters::Rendezvous { sender, .. } => Some(sender),
-            Waiters::Work { .. } | Waiters::Detached { .. } | Waiters::Eager { .. } => None,
+            Waiters::Rendezvous { sender, .. } | Waiters::Put { sender, .. } => Some(sender),
+            Waiters::Work { .. } | Waiters::Detached { .. } | Waiters::Get { .. } | Waiters::Eager { .. } => {
+                None
+            }
         }
     }
 
@@ -84,9 +100,10 @@ impl Completion {
             Waiters::Detached { receive: request, bytes, .. } => {
                 Token::Arrived { request, at, side: Side::Receiver { detached: Some(bytes) } }
             }
-            Waiters::Rendezvous { receive: request, .. } => {
+            Waiters::Rendezvous { receive: request, .. } | Waiters::Get { receive: request, .. } => {
                 Token::Arrived { request, at, side: Side::Receiver { detached: None } }
             }
+            Waiters::Put { .. } => return,
             Waiters::Eager { id, .. } => Token::EagerArrived { id, at },
         };
         outbox.send(self.owner(), token);
@@ -95,9 +112,14 @@ impl Completion {
     /// Reports to the [sender](Self::sender), if it waits, that the last byte of the message left at `at`.
     #[inline]
     pub fn sent<O: Copy>(self, at: SimTime, outbox: &mut Outbox<Token, O>) {
-        if let Waiters::Rendezvous { posted, cause, sender, send: request, .. } = self.0 {
-            let side = Side::Sender { received: posted, cause };
-            outbox.send(sender, Token::Arrived { request, at, side });
+        match self.0 {
+            Waiters::Rendezvous { posted, cause, sender, send: request, .. } => {
+                let side = Side::Sender { received: posted, cause };
+                outbox.send(sender, Token::Arrived { request, at, side });
+            }
+            Waiters::Put { posted, sender, send, .. } => outbox.send(sender, put_arrived(send, posted, at)),
+            Waiters::Work { .. } | Waiters::Detached { .. } | Waiters::Get { .. } | Waiters::Eager { .. } => {
+            }
         }
     }
 }
@@ -117,7 +139,11 @@ impl State for Completion {
                 visitor.compare(&(u8::MAX - 1, receiver, receive, cause, sender, send));
                 visitor.time(posted);
             }
-            waiters @ (Waiters::Work { .. } | Waiters::Detached { .. }) => {
+            Waiters::Put { receiver, posted, sender, send } => {
+                visitor.compare(&(u8::MAX - 2, receiver, sender, send));
+                visitor.time(posted);
+            }
+            waiters @ (Waiters::Work { .. } | Waiters::Detached { .. } | Waiters::Get { .. }) => {
                 visitor.compare(waiters);
             }
         }
@@ -149,6 +175,8 @@ mod tests {
                 (SimTime::MAX, Cause::of_place(Rank::new(7), None, ActionKind::Compute)),
                 (other, of_operation),
             ),
+            Completion::put(one, SimTime::MAX, (other, of_operation)),
+            Completion::get(one, of_program),
             Completion::eager(other, EagerMessageId(NonZeroU32::MAX)),
         ];
         completions.iter().for_each(assert_round_trip);
@@ -158,7 +186,7 @@ mod tests {
         /// Any bytes are either refused, or read as a completion that survives a round trip.
         #[test]
         fn any_bytes_are_a_completion_or_refused(
-            kind in 0_u8..5,
+            kind in 0_u8..7,
             rest in proptest::collection::vec(proptest::num::u8::ANY, 0..48),
         ) {
             let bytes: Vec<u8> = [kind].into_iter().chain(rest).collect();

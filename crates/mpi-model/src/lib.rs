@@ -57,6 +57,7 @@ mod critical_path;
 mod distribution;
 mod error;
 mod launcher;
+mod locks;
 mod machine;
 mod observer;
 mod overhead;
@@ -82,6 +83,7 @@ pub use critical_path::{CriticalPath, PathParts, Segment};
 pub use distribution::Distributions;
 pub use error::{ReplayError, ReplayErrorKind, RestoreError};
 pub use launcher::Launcher;
+pub use locks::{LockCall, LockMessage, LockName};
 pub use machine::{
     DeviceHistory, FileAccess, FileOperation, FilePlace, Machine, StorageKind, UncontendedTransfer, Work,
 };

@@ -4,6 +4,7 @@ mod arrival;
 mod eager;
 mod mailbox;
 mod matching;
+mod one_sided;
 mod persistent;
 mod probe;
 mod progress;
@@ -36,6 +37,7 @@ use eager::EagerMessages;
 use mailbox::Mailbox;
 use matching::{Port, Ports};
 pub(crate) use matching::{Receive, UnexpectedMessage};
+pub(crate) use one_sided::arrived as put_arrived;
 pub(crate) use persistent::Persistent;
 pub(crate) use progress::AwaitedByCall;
 use progress::CallProgress;
@@ -44,7 +46,7 @@ pub(crate) use request::{Request, RequestCompletion, Requests};
 pub(crate) use slot_map::SlotMap;
 pub use status::Status;
 pub(crate) use status::Statuses;
-pub(crate) use tag::{MessageClass, kind_of, number_of, operation_tag, relative_to};
+pub(crate) use tag::{EXPOSURE, MessageClass, ONE_SIDED, kind_of, number_of, operation_tag, relative_to};
 
 /// Point-to-point messages of a rank: its requests, and the queues and the routes of its messages.
 pub(crate) struct PointToPoint<'t, M: Machine, A: Analysis> {

@@ -13,6 +13,7 @@ mod probe;
 mod program;
 mod state;
 mod test;
+mod window;
 
 use pdes_core::{Fault, LpId, Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,7 @@ use crate::collective::runner::{CollectiveRunner, Means};
 use crate::context::{Failure, RankContext, RankOutbox};
 use crate::critical_path::CriticalPath;
 use crate::error::{ReplayError, ReplayErrorKind};
+use crate::locks::Locks;
 use crate::machine::Machine;
 use crate::observer::{Analyses, Analysis};
 use crate::point_to_point::{Awaited, AwaitedByCall, OperationIndex, PointToPoint, Request, RequestId};
@@ -69,6 +71,8 @@ pub struct RankProcess<'t, M: Machine, A: Analysis = Analyses<'t>> {
     program: Option<Box<Program<'t>>>,
     /// Start and end of the program, where a launcher starts it, or it may die.
     launched: Option<Box<Launched<'t>>>,
+    /// Locks of its memory that ranks hold.
+    locks: Option<Box<Locks>>,
 }
 
 /// Reason why a rank is blocked.
@@ -123,6 +127,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
                 Box::new(Program::new(sources.source(me, trace)))
             }),
             launched: replay.launched(me).map(Box::new),
+            locks: None,
         };
         if replay.start() > SimTime::ZERO {
             process.context.worked(ActionKind::Sleep);
@@ -374,6 +379,14 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
                 context.observers.data_received(from, fragment);
                 return Ok(Wake::No);
             }
+            Token::Lock(message) => {
+                self.lock_called(&message, outbox);
+                return Ok(Wake::No);
+            }
+            Token::Locked { request, at, from, cause } => {
+                point_to_point.locked(context, request, at, (from, cause));
+                Some(request)
+            }
             Token::Started => return Ok(Wake::Ready),
             Token::RankEnded { at } => return Ok(self.rank_ended(at)),
             Token::FailedPolls { tests, probes } => {
@@ -412,7 +425,12 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
                     let (collectives, mut means) = self.collectives(outbox);
                     collectives.part_completed(index, awaited, &mut means)?
                 }
-                None => self.awaited == completed && self.is_last_awaited(),
+                None => match self.pending {
+                    Pending::Operation { index } => {
+                        self.collectives.is_wait_over(index, &self.point_to_point.requests)
+                    }
+                    _ => self.awaited == completed && self.is_last_awaited(),
+                },
             };
             if resumes {
                 return Ok(Wake::Ready);

@@ -49,6 +49,8 @@ pub struct Replay<'t, M, A = Analyses<'t>> {
     pub(crate) analysis: A,
     /// Computed on first use: it reads all ranks.
     collective_accesses: OnceLock<CollectiveAccesses>,
+    /// Computed on first use: it reads the calls of all ranks.
+    exclusive_locks: OnceLock<bool>,
 }
 
 /// Processes of some ranks.
@@ -110,6 +112,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             stops_at_iterations: false,
             analysis,
             collective_accesses: OnceLock::new(),
+            exclusive_locks: OnceLock::new(),
         }
     }
 
@@ -131,6 +134,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             stops_at_iterations,
             analysis,
             collective_accesses,
+            exclusive_locks,
         } = self;
         Replay {
             machine,
@@ -148,6 +152,7 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
             stops_at_iterations,
             analysis: (analysis, other),
             collective_accesses,
+            exclusive_locks,
         }
     }
 
@@ -237,6 +242,11 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
     /// Returns the collective accesses to files of all ranks.
     pub(crate) fn collective_accesses(&self) -> &CollectiveAccesses {
         self.collective_accesses.get_or_init(|| CollectiveAccesses::of(self.trace))
+    }
+
+    /// Returns whether some rank locks the memory of another one for itself alone.
+    pub(crate) fn has_exclusive_locks(&self) -> bool {
+        *self.exclusive_locks.get_or_init(|| self.trace.has_exclusive_locks())
     }
 
     /// Returns the layout of a communicator on nodes, computed once.

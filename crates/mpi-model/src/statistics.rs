@@ -90,6 +90,26 @@ action_kinds! {
     /// The calls of nonblocking writes.
     FileWriteStart = "io-iwrite",
     FileSetView = "io-set_view",
+    /// `put`, `rput`.
+    Put = "put",
+    /// `get`, `rget`.
+    Get = "get",
+    /// `accumulate`, `raccumulate`.
+    Accumulate = "accumulate",
+    /// `get_accumulate`, `rget_accumulate`, `fetch_and_op`, `compare_and_swap`.
+    Fetch = "get_accumulate",
+    WindowFence = "win_fence",
+    WindowPost = "win_post",
+    WindowStart = "win_start",
+    WindowComplete = "win_complete",
+    WindowWait = "win_wait",
+    /// `win_lock`, `win_lock_all`.
+    WindowLock = "win_lock",
+    /// `win_unlock`, `win_unlock_all`.
+    WindowUnlock = "win_unlock",
+    /// `win_flush`, `win_flush_local`, `win_flush_all`, `win_flush_local_all`.
+    WindowFlush = "win_flush",
+    WindowFree = "win_free",
 }
 
 impl ActionKind {

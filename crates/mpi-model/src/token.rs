@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use trace_mmap::{CommId, PortId};
 
 use crate::cause::Cause;
+use crate::locks::LockMessage;
 use crate::point_to_point::{OperationIndex, RequestId};
 
 /// A timestamped message from one logical process to another.
@@ -57,6 +58,19 @@ pub enum Token {
         from: Rank,
         /// Bytes of the path.
         fragment: Fragment,
+    },
+    /// A rank calls for a lock of this rank's memory.
+    Lock(LockMessage),
+    /// The rank holds a lock.
+    Locked {
+        /// Request that waits for it.
+        request: RequestId,
+        /// Time at which it got the lock.
+        at: SimTime,
+        /// Rank that gave the lock back, if another one held it, or the rank itself.
+        from: Rank,
+        /// Cause of the lateness of that rank; unknown where no analysis needs it.
+        cause: Cause,
     },
     /// The program of the rank has been started, perhaps again; or it has ended, and will not be started again.
     Started,
@@ -148,6 +162,7 @@ pub(crate) fn eager_messages_to(receiver: LpId) -> BaseName {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::locks::{LockCall, LockName};
     use crate::point_to_point::Requests;
     use crate::round_trip::{assert_refused_or_round_trip, assert_round_trip};
     use crate::statistics::ActionKind;
@@ -193,6 +208,16 @@ mod tests {
             Token::EagerArrived { id: EagerMessageId(NonZeroU32::MAX), at },
             Token::WorkDone { at, operation: Some(OperationIndex(0)) },
             Token::WorkDone { at, operation: None },
+            Token::Lock(LockMessage {
+                window: CommId::new(3),
+                lock: LockName::Fetches,
+                call: LockCall::Take { is_exclusive: true },
+                from: Rank::new(7),
+                request: Some(of_operation),
+                at,
+                cause: Cause::default(),
+            }),
+            Token::Locked { request: of_operation, at, from: Rank::new(4), cause: Cause::default() },
             Token::Started,
             Token::RankEnded { at },
             Token::FailedPolls { tests: 10, probes: u64::MAX },
@@ -205,7 +230,7 @@ mod tests {
         /// Any bytes are either refused, or read as a token that survives a round trip.
         #[test]
         fn any_bytes_are_a_token_or_refused(
-            kind in 0_u8..10,
+            kind in 0_u8..12,
             rest in proptest::collection::vec(proptest::num::u8::ANY, 0..64),
         ) {
             let bytes: Vec<u8> = [kind].into_iter().chain(rest).collect();

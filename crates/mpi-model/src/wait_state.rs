@@ -12,7 +12,8 @@ use crate::statistics::ActionKind;
 /// | operation | waits for a message | waits until its message is received |
 /// |---|---|---|
 /// | point-to-point, probes, neighbourhoods | `LateSender` | `LateReceiver` |
-/// | barrier | `WaitAtBarrier` | `WaitAtBarrier` |
+/// | barrier, fence | `WaitAtBarrier` | `WaitAtBarrier` |
+/// | lock, access that fetches | `LateReceiver`: for the lock | `LateReceiver` |
 /// | allreduce, allgather(v), alltoall(v), reduce_scatter, making a communicator | `WaitAtNxN` | `WaitAtNxN` |
 /// | bcast, scatter(v) | `LateBroadcast` | `LateReceiver` |
 /// | reduce, gather(v) | `EarlyReduce` | `LateReceiver` |
@@ -72,17 +73,21 @@ impl WaitState {
 
     fn in_collective(self, operation: ActionKind) -> Self {
         use ActionKind::{
-            Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Bcast, Exscan, FileClose,
+            Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Bcast, Exscan, Fetch, FileClose,
             FileOpen, FileReadAll, FileSetView, FileSync, FileWriteAll, Gather, Gatherv, NewCommunicator,
-            Reduce, ReduceScatter, Scan, Scatter, Scatterv,
+            Reduce, ReduceScatter, Scan, Scatter, Scatterv, WindowFence, WindowFree, WindowLock,
         };
         match (operation, self) {
-            (Barrier | FileClose | FileSync | FileSetView, _) => Self::WaitAtBarrier,
+            (Barrier | FileClose | FileSync | FileSetView | WindowFence | WindowFree, _) => {
+                Self::WaitAtBarrier
+            }
             (
                 Allreduce | Allgather | Allgatherv | Alltoall | Alltoallv | ReduceScatter | NewCommunicator
                 | FileOpen | FileReadAll | FileWriteAll,
                 _,
             ) => Self::WaitAtNxN,
+            // A lock that another rank holds is its target not being there.
+            (WindowLock | Fetch, _) => Self::LateReceiver,
             (Bcast | Scatter | Scatterv, Self::LateSender) => Self::LateBroadcast,
             (Reduce | Gather | Gatherv, Self::LateSender) => Self::EarlyReduce,
             (Scan | Exscan, Self::LateSender) => Self::EarlyScan,

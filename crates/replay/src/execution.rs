@@ -73,6 +73,8 @@ pub enum Feature {
     RemoteFiles,
     /// Files with shared pointers.
     SharedPointers,
+    /// Calls on windows that exclude others: exclusive locks, and accesses that fetch.
+    Locks,
     /// Several programs.
     Programs,
     /// Programs that start at instants which are decided during the run.
@@ -92,6 +94,14 @@ pub enum Obstacle {
     /// Accesses to files have effects on other hosts at once.
     #[error("accesses to devices of other hosts, or at shared pointers, have one order of events")]
     OrderedFiles,
+    /// Locks are taken in one order.
+    #[error("exclusive locks of windows, and accesses that fetch, have one order of events")]
+    LockOrder,
+    /// Locks are taken in the order of time, which clocks of ranks are not.
+    #[error(
+        "without contention ranks stop at clocks of their own, and exclusive locks of windows and accesses that fetch are decided in the order of time"
+    )]
+    LocksAtOwnClocks,
     /// Messages depend on each other.
     #[error(transparent)]
     Window(#[from] WindowError),
@@ -312,9 +322,10 @@ impl Execution {
         // The mode in which several threads share the replay, or the reason why one has all of it.
         let shared = match model.parallelism {
             _ if has(Feature::Certificate) => Err(Obstacle::CertifiedOrder),
-            _ if has_epochs && !is_launched => Ok(ExecutionMode::Epochs),
+            _ if has_epochs && !is_launched && !has(Feature::Locks) => Ok(ExecutionMode::Epochs),
             Parallelism::Uncontended if !has_queues => Ok(ExecutionMode::Uncontended),
             _ if is_launched => Err(Obstacle::LaunchOrder),
+            _ if has(Feature::Locks) => Err(Obstacle::LockOrder),
             _ if has_ordered_files => Err(Obstacle::OrderedFiles),
             Parallelism::Uncontended | Parallelism::Regions if regions > 1 => Ok(ExecutionMode::Regions),
             Parallelism::Regions => Err(Obstacle::OneRegion),
@@ -328,10 +339,13 @@ impl Execution {
             Ok(mode) if has_parts || has(Feature::Processes) => mode,
             _ => ExecutionMode::InTimeOrder,
         };
+        let locks_at_own_clocks = has(Feature::Locks) && mode == ExecutionMode::Uncontended;
+        let stepwise = stepwise.or(locks_at_own_clocks.then_some(Obstacle::LocksAtOwnClocks));
         let one_process = match (mode, &shared) {
             _ if has(Feature::Code) => Some(Obstacle::CodeOnProcesses),
             _ if is_launched => Some(Obstacle::LaunchMemory),
             _ if has(Feature::Certificate) => Some(Obstacle::CertifiedOrder),
+            (_, Err(Obstacle::LockOrder)) => Some(Obstacle::LockOrder),
             (ExecutionMode::Uncontended | ExecutionMode::Regions, _) => None,
             (ExecutionMode::Epochs, _) => (regions < 2).then_some(Obstacle::OneRegion),
             (_, Err(why)) if model.parallelism != Parallelism::Windows => Some(why.clone()),

@@ -257,6 +257,7 @@ impl Simulation {
             trace_features.extend((is_in_memory && !grows).then_some(Feature::Text));
             trace_features.extend(grows.then_some(Feature::Code));
             trace_features.extend(program.trace.has_graphs().then_some(Feature::Graph));
+            trace_features.extend(program.trace.has_excluding_window_calls().then_some(Feature::Locks));
         }
         trace_features.extend((!programs.others().is_empty()).then_some(Feature::Programs));
         trace_features.extend(programs.are_launched().then_some(Feature::Launches));

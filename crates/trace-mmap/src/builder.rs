@@ -7,6 +7,7 @@ mod error;
 mod named_requests;
 mod ops;
 mod requests;
+mod windows;
 
 pub(crate) use calls::ResolveError;
 pub(crate) use check::check_collective;
@@ -15,6 +16,7 @@ use communicators::CommunicatorTable;
 pub use error::{OpError, explain_peer};
 pub use requests::RequestKey;
 use requests::{RequestState, Requests};
+use windows::Windows;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,6 +52,7 @@ pub struct RankBuilder<'s> {
     linkable: LinkableRank,
     requests: Requests,
     communicators: CommunicatorTable,
+    windows: Windows,
     outgoing: Vec<Outgoing>,
     incoming: Vec<ReceiveKey>,
     outgoing_by_key: FxHashMap<(Rank, Tag, CommIdx), OutIdx>,
@@ -93,6 +96,7 @@ pub(crate) type ReceiveKey = (Rank, Option<Tag>, CommIdx);
 pub(crate) struct BuilderState {
     requests: RequestState,
     communicators: Vec<bool>,
+    windows: Windows,
 }
 
 /// The trace of a rank before linking: complete except for the arrival ports of its outgoing channels.
@@ -121,6 +125,7 @@ impl<'s> RankBuilder<'s> {
             linkable: LinkableRank::default(),
             requests: Requests::default(),
             communicators: CommunicatorTable::new(rank, ranks),
+            windows: Windows::default(),
             outgoing: Vec::new(),
             incoming: Vec::new(),
             outgoing_by_key: FxHashMap::default(),
@@ -221,9 +226,10 @@ impl<'s> RankBuilder<'s> {
         *receives = receives.saturating_add_signed(by);
     }
 
-    /// Returns the pending requests and the live communicators.
+    /// Returns the pending requests, the live communicators and the epochs of windows.
     pub(crate) fn state(&self) -> BuilderState {
-        BuilderState { requests: self.requests.state(), communicators: self.communicators.live() }
+        let (requests, communicators) = (self.requests.state(), self.communicators.live());
+        BuilderState { requests, communicators, windows: self.windows.clone() }
     }
 
     /// Stores a combined send and receive, once per value.

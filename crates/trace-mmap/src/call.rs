@@ -8,6 +8,7 @@ mod file_view;
 mod read;
 mod table;
 mod visit;
+mod window;
 
 pub(crate) use derive::text;
 pub use error::CallError;
@@ -18,6 +19,7 @@ pub use read::ReadCall;
 pub use table::{Call, CallKind, CallOp};
 pub(crate) use visit::VisitMut;
 pub use visit::{Completion, Form, Indexed, Named, RequestUse, Visit};
+pub use window::{WindowAccess, WindowCall, WindowFetch, WindowSync};
 
 use pdes_core::Rank;
 use serde::{Deserialize, Serialize};
@@ -93,12 +95,18 @@ pub enum Source {
 
 impl CommunicatorCall {
     /// All calls, in the order of the names of the row.
-    pub const ALL: [Self; 5] = [Self::Split, Self::Dup, Self::Create, Self::CreateGroup, Self::Define];
+    pub const ALL: [Self; 6] =
+        [Self::Split, Self::Dup, Self::Create, Self::CreateGroup, Self::Define, Self::Window];
+
+    /// Returns whether the group of what is created is that of the parent.
+    pub fn keeps_group(self) -> bool {
+        matches!(self, Self::Dup | Self::Window)
+    }
 
     /// Returns the communicator on which the call is collective; `None` if it concerns this rank only.
     pub fn collective_on(self, parent: CommIdx, new: Option<CommIdx>) -> Option<CommIdx> {
         match self {
-            Self::Split | Self::Dup | Self::Create => Some(parent),
+            Self::Split | Self::Dup | Self::Create | Self::Window => Some(parent),
             Self::CreateGroup => Some(new.unwrap_or(parent)),
             Self::Define => None,
         }
@@ -119,4 +127,6 @@ pub enum CommunicatorCall {
     /// None: the members know each other, and the messages by which they have agreed, if there were any, are actions of their own. Takes
     /// no time.
     Define,
+    /// `MPI_Win_create` and `MPI_Win_allocate`: the calls on the window are made on a communicator of its own.
+    Window,
 }

@@ -86,6 +86,7 @@ mod trace;
 mod transfer;
 mod unmodelled;
 mod warning;
+mod window;
 
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
 pub use archive::{
@@ -98,7 +99,8 @@ pub use archive::{
 pub use builder::{OpError, RankBuilder, RequestKey, check_amount, check_size, explain_peer};
 pub use call::{
     BlockRun, Call, CallError, CallId, CallOp, CommunicatorCall, FileCall, FileDirection, FileHints,
-    FileName, FileView, NumberHint, SendMode, Source, Switch, SwitchHint,
+    FileName, FileView, NumberHint, SendMode, Source, Switch, SwitchHint, WindowAccess, WindowCall,
+    WindowFetch, WindowSync,
 };
 pub use channel::{Arrival, InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};
 pub use collective::Collective;
@@ -115,6 +117,7 @@ pub use structure::{Direction, Item, Op, Peer, RecvFrom, Request, RequestName, S
 pub use trace::{Cursor, CursorPosition, OpDecoder, Ops, RankTrace, TableWriter, Trace};
 pub use unmodelled::{Unmodelled, UnmodelledError};
 pub use warning::{Unreceived, Warning};
+pub use window::Window;
 
 /// The tables of calls and of collective operations, for readers and writers of formats that name them.
 pub mod table {

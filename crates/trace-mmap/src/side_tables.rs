@@ -9,7 +9,7 @@ pub(crate) use valid::has_legal_sizes;
 use rkyv::rancor::Failure;
 
 use crate::action::{CollectiveId, SendRecv};
-use crate::call::{Call, FileCall};
+use crate::call::{Call, FileCall, WindowCall};
 use crate::collective::Collective;
 use crate::communicator::CommIdx;
 
@@ -39,6 +39,14 @@ impl SideTables {
     pub(crate) fn has_shared_accesses(&self) -> bool {
         let is_shared = |call: &FileCall| matches!(call, FileCall::SharedAccess { is_ordered: false, .. });
         self.calls.iter().any(|call| matches!(call, Call::File { call, .. } if is_shared(call)))
+    }
+
+    /// Returns the calls on windows.
+    pub(crate) fn window_calls(&self) -> impl Iterator<Item = WindowCall> {
+        self.calls.iter().filter_map(|call| match call {
+            Call::Window { call, .. } => Some(*call),
+            _ => None,
+        })
     }
 
     /// Reads the tables of a rank among `ranks` from their archived form; returns `None` if it is malformed.

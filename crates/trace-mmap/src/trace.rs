@@ -19,6 +19,7 @@ use std::path::Path;
 use pdes_core::Rank;
 
 use crate::archive::{self, ArchiveError, Directory};
+use crate::call::WindowCall;
 use crate::error::{Location, TraceError};
 use crate::provenance::Provenance;
 use crate::side_tables::SideTables;
@@ -194,6 +195,18 @@ impl Trace {
     /// Returns whether some rank accesses a file at its shared pointer in the order of time; a damaged table has no such calls.
     pub fn has_shared_file_accesses(&self) -> bool {
         self.side_tables().flatten().any(SideTables::has_shared_accesses)
+    }
+
+    /// Returns whether some rank locks the memory of another one for itself alone; a damaged table has no such calls.
+    pub fn has_exclusive_locks(&self) -> bool {
+        self.side_tables().flatten().any(|tables| tables.window_calls().any(WindowCall::is_exclusive_lock))
+    }
+
+    /// Returns whether some rank has calls on windows that exclude others: exclusive locks, and accesses that fetch. A damaged table has
+    /// none.
+    pub fn has_excluding_window_calls(&self) -> bool {
+        let excludes = |call: WindowCall| call.is_exclusive_lock() || call.fetches();
+        self.side_tables().flatten().any(|tables| tables.window_calls().any(excludes))
     }
 
     /// Calls a function with a rank, which is read temporarily if it is not loaded.

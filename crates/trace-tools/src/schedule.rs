@@ -213,6 +213,7 @@ impl Graph<'_> {
             Call::FreeCommunicator { .. } => {}
             Call::Unmodelled(call) => self.leave_out(call.name()),
             Call::File { .. } | Call::SetView { .. } => self.leave_out("call on a file"),
+            Call::Window { .. } => self.leave_out("one-sided communication"),
         }
     }
 

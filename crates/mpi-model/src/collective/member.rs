@@ -113,6 +113,8 @@ impl Step {
             Self::Wait { .. }
             | Self::WaitAll
             | Self::WaitEach
+            | Self::Complete { .. }
+            | Self::OneSided { .. }
             | Self::Access { .. }
             | Self::Compute { .. }
             | Self::Sleep { .. } => self,

@@ -114,6 +114,11 @@ impl<'t> CollectiveRunner<'t> {
         Ok(Some(operation.kind))
     }
 
+    /// Returns whether an operation does not wait any more, perhaps for a request of the program.
+    pub(crate) fn is_wait_over(&self, index: OperationIndex, requests: &Requests) -> bool {
+        self.operations[index.index()].as_ref().is_some_and(|operation| operation.is_wait_over(requests))
+    }
+
     /// Handles the completion of a request of an operation; returns whether the program, which waits for a request, can resume.
     pub(crate) fn part_completed<M: Machine, A: Analysis>(
         &mut self,

@@ -28,8 +28,14 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         let port = match queue {
             ReceiveQueue::Port(port) => port.index(),
             ReceiveQueue::Collective(from) => {
-                eager |= MessageClass::Put.has_tag(message.tag);
-                self.ports.port_of(Context::Collective(message.communicator), Rank::new(from))
+                let port = self.ports.port_of(Context::Collective(message.communicator), Rank::new(from));
+                if MessageClass::Put.has_tag(message.tag) {
+                    if let Some(send) = message.reply {
+                        return self.start_put(context, port, (message, send), outbox).map(|()| None);
+                    }
+                    eager = true;
+                }
+                port
             }
             ReceiveQueue::Mailbox(from) => self.mailbox_port(context, Rank::new(from))?,
             ReceiveQueue::Time(from) => return self.time_arrived(context, Rank::new(from), message),

@@ -74,7 +74,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         }
     }
 
-    pub(super) fn complete_at_once(&mut self, context: &RankContext<'t, M, A>, request: RequestId) {
+    pub(crate) fn complete_at_once(&mut self, context: &RankContext<'t, M, A>, request: RequestId) {
         let completion = RequestCompletion { at: context.thread.clock, received: None };
         self.requests.set(request, Request::Complete(completion));
     }
@@ -103,6 +103,23 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         let address = Address { to, queue, channel: None, tag, communicator };
         let detached = self.is_detached(bytes) || !MessageClass::Data.has_tag(tag);
         self.send_envelope(context, address, bytes, detached, request, outbox);
+    }
+
+    /// Writes into the memory of a rank; the arrival of the data completes a request, if there is one.
+    pub(crate) fn put(
+        &mut self,
+        context: &mut RankContext<'t, M, A>,
+        CollectiveMessage { peer: to, communicator, tag, bytes }: CollectiveMessage,
+        acknowledged: Option<RequestId>,
+        outbox: &mut RankOutbox<'_, M>,
+    ) {
+        let queue = Some(ReceiveQueue::Collective(self.me.get()));
+        let address = Address { to, queue, channel: None, tag: MessageClass::Put.tag_of(tag), communicator };
+        let request = acknowledged.unwrap_or_else(|| self.requests.blocking_send());
+        self.send_envelope(context, address, bytes, acknowledged.is_none(), request, outbox);
+        if acknowledged.is_none() {
+            self.requests.set(request, Request::Inactive);
+        }
     }
 
     /// Sends the envelope of a message and sets the state of its request. A message to a queue that the receiver lacks is never

@@ -41,14 +41,24 @@ impl MessageClass {
     }
 }
 
+/// Largest number of an operation.
+const MAX_NUMBER: u32 = u32::MAX >> NUMBER_SHIFT;
+
+/// Tag of the messages on a window that no operation of all its ranks sends, and by which origins end their accesses. Its number, and
+/// the next one, are those of operations only after 2^24 others.
+pub(crate) const ONE_SIDED: u32 = MAX_NUMBER << NUMBER_SHIFT | ActionKind::WindowComplete as u32;
+
+/// Tag of the messages on a window by which targets expose their memory.
+pub(crate) const EXPOSURE: u32 = (MAX_NUMBER - 1) << NUMBER_SHIFT | ActionKind::WindowPost as u32;
+
 /// Returns the number of the operation of a message, modulo 2^24.
 pub(crate) fn number_of(tag: u32) -> u32 {
     tag >> NUMBER_SHIFT
 }
 
-/// Returns a tag with the number of its operation relative to another one.
+/// Returns a tag with the number of its operation, if it has one, relative to another one.
 pub(crate) fn relative_to(tag: u32, number: u32) -> u32 {
-    tag.wrapping_sub(number << NUMBER_SHIFT)
+    if tag >= (MAX_NUMBER - 1) << NUMBER_SHIFT { tag } else { tag.wrapping_sub(number << NUMBER_SHIFT) }
 }
 
 /// Returns the kind of the operation of a message.

@@ -1,7 +1,10 @@
 //! Dispatch of the calls of a trace, and their kinds.
 
 use pdes_core::Bytes;
-use trace_mmap::{Call, CallId, CommunicatorCall, FileCall, FileDirection, OutIdx, RankTrace, SendMode};
+use trace_mmap::{
+    Call, CallId, CommunicatorCall, FileCall, FileDirection, OutIdx, RankTrace, SendMode, WindowAccess,
+    WindowCall, WindowSync,
+};
 
 use super::pending::Pending;
 use super::{Outcome, RankProcess};
@@ -70,8 +73,10 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             Call::Cancel { .. } => self.cancel(id),
             Call::NewCommunicator { kind: CommunicatorCall::Define, .. } => Ok(self.end(kind)),
             // Ranks of a program that runs learn from each other who is in the communicator.
-            Call::NewCommunicator { .. }
-                if !context.replay.parameters.communicators_cost && !context.trace.grows() =>
+            Call::NewCommunicator { kind: new, .. }
+                if new != CommunicatorCall::Window
+                    && !context.replay.parameters.communicators_cost
+                    && !context.trace.grows() =>
             {
                 Ok(self.end(kind))
             }
@@ -80,6 +85,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             }
             Call::File { .. } => self.file_call(id, outbox),
             Call::SetView { .. } => self.set_view(id, outbox),
+            Call::Window { .. } => self.window_call(id, kind, outbox),
             Call::FreeCommunicator { .. } | Call::Unmodelled(_) => Ok(self.end(kind)),
         }
     }
@@ -131,6 +137,26 @@ impl ActionKind {
             Call::NeighborAlltoall { slot: None, .. } => Self::NeighborAlltoall,
             Call::NewCommunicator { .. } => Self::NewCommunicator,
             Call::SetView { .. } => Self::FileSetView,
+            Call::Window { call, .. } => match *call {
+                WindowCall::Access { kind: WindowAccess::Put, .. } => Self::Put,
+                WindowCall::Access { kind: WindowAccess::Get, .. } => Self::Get,
+                WindowCall::Access { kind: WindowAccess::Accumulate, .. } => Self::Accumulate,
+                WindowCall::Fetch { .. } => Self::Fetch,
+                WindowCall::Sync { kind, .. } => match kind {
+                    WindowSync::Fence => Self::WindowFence,
+                    WindowSync::Post => Self::WindowPost,
+                    WindowSync::Start => Self::WindowStart,
+                    WindowSync::Complete => Self::WindowComplete,
+                    WindowSync::Wait => Self::WindowWait,
+                    WindowSync::Lock | WindowSync::LockExclusive | WindowSync::LockAll => Self::WindowLock,
+                    WindowSync::Unlock | WindowSync::UnlockAll => Self::WindowUnlock,
+                    WindowSync::Flush
+                    | WindowSync::FlushLocal
+                    | WindowSync::FlushAll
+                    | WindowSync::FlushLocalAll => Self::WindowFlush,
+                    WindowSync::Free => Self::WindowFree,
+                },
+            },
             Call::File { call, slot, .. } => match (call, Self::of_access(call)) {
                 (_, Some(Self::FileRead | Self::FileReadAll)) if slot.is_some() => Self::FileReadStart,
                 (_, Some(_)) if slot.is_some() => Self::FileWriteStart,

@@ -70,11 +70,13 @@ impl<M: Machine, A: Analysis> State for RankProcess<'_, M, A> {
             graph,
             program,
             launched,
+            locks,
         } = self;
         // Nobody can tell what a program that runs does next, and the decisions of a launcher are not saved.
         if program.is_some() || launched.is_some() {
             visitor.refuse();
         }
+        visitor.plain(locks);
         collectives.visit(context, visitor);
         let RankContext {
             replay,

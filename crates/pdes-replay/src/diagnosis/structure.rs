@@ -224,6 +224,9 @@ impl<'a> Counter<'a> {
             Call::NeighborAlltoall { slot: Some(_), .. } => {
                 self.started.get_or_insert(false);
             }
+            Call::Window { call, .. } => {
+                self.count(kind, Property::Bytes, call.bytes().map_or(0, |bytes| bytes.get()));
+            }
             Call::File { call, slot, .. } => {
                 let bytes = call.access().map_or(0, |(_, bytes)| bytes.get());
                 self.count(kind, Property::Bytes, bytes);

@@ -80,8 +80,8 @@ impl Simulation {
             Feature::Threads => {
                 let (model, threads) = (self.spec.model, self.spec.threads);
                 let advice = match model.with_epochs {
-                    // No other setting helps files.
-                    _ if self.uses_storage() => String::new(),
+                    // No other setting helps files, and none with contention locks.
+                    _ if self.uses_storage() || *why == Obstacle::LockOrder => String::new(),
                     Some(_) => format!("; for {threads} threads take epoch_s = \"auto\""),
                     None => {
                         format!("; for {threads} threads take network.model = {:?}", Model::uncontended())

@@ -212,6 +212,16 @@ pub enum WriteError {
         /// Name of the first such call.
         call: &'static str,
     },
+    /// A rank accesses a window, of which some ranks may go.
+    #[error(
+        "rank {rank} calls {call}: the epochs of a window need all its ranks, so that ranks with windows cannot be cut off: keep all ranks"
+    )]
+    CutWindow {
+        /// The rank, by its number in the input.
+        rank: Rank,
+        /// Name of the first such call.
+        call: &'static str,
+    },
     /// A probe from any source found a message that may be from a removed rank.
     #[error(
         "rank {rank}, action {action}: this probe from any source does not tell the source of the message that it found (source=), and messages from removed ranks go: cut between ranks without such messages, or keep all ranks"

@@ -8,7 +8,7 @@ pub const MAGIC: [u8; 8] = *b"\x89PDT\r\n\x1a\n";
 /// First bytes of a shard file.
 pub(crate) const SHARD_MAGIC: [u8; 8] = *b"\x89PDS\r\n\x1a\n";
 /// The format version.
-pub(crate) const VERSION: u32 = 7;
+pub(crate) const VERSION: u32 = 8;
 /// Byte order mark, stored little-endian.
 pub(crate) const BYTE_ORDER: u32 = 0x0a0b_0c0d;
 /// Size of the header [B]; its last eight bytes are the checksum of the others.

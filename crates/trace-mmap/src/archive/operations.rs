@@ -88,6 +88,9 @@ impl<'a> Operation<'a> {
                 named(*communicator, Arguments::File(file))
             }
             Call::SetView { communicator, file, .. } => named(*communicator, Arguments::File(file)),
+            Call::Window { communicator, call, .. } if call.is_collective() => {
+                named(*communicator, Arguments::None)
+            }
             _ => None,
         }
     }

@@ -232,7 +232,11 @@ impl RankBuilder<'_> {
     ) -> Result<Action, ResolveError> {
         let parent = self.communicator(parent)?;
         let new = new.as_ref().map(|(id, group)| self.create_communicator(kind, parent, *id, group));
-        Ok(self.intern(Call::NewCommunicator { kind, parent, new: new.transpose()? }))
+        let new = new.transpose()?;
+        if kind == CommunicatorCall::Window {
+            new.into_iter().for_each(|window| self.add_window(window));
+        }
+        Ok(self.intern(Call::NewCommunicator { kind, parent, new }))
     }
 
     fn create_communicator(
@@ -243,7 +247,7 @@ impl RankBuilder<'_> {
         group: &Arc<Group>,
     ) -> Result<CommIdx, CallError> {
         let parent = self.communicators.get(parent);
-        if kind == CommunicatorCall::Dup && *group != parent.group {
+        if kind.keeps_group() && *group != parent.group {
             return Err(CallError::MembersDiffer { id });
         }
         if let Some(rank) = group.first_not_in(&parent.group) {
@@ -270,7 +274,10 @@ impl RankBuilder<'_> {
         Ok(self.intern(Call::Collective { operation, communicator, slot }))
     }
 
-    fn post_collective(&mut self, request: Option<RequestName>) -> Result<Option<Slot>, ResolveError> {
+    pub(super) fn post_collective(
+        &mut self,
+        request: Option<RequestName>,
+    ) -> Result<Option<Slot>, ResolveError> {
         let Some(request) = request else { return Ok(None) };
         self.requests.check_free(request)?;
         Ok(Some(self.requests.post_named(request, None)?))
@@ -322,6 +329,9 @@ impl RankBuilder<'_> {
     }
 
     pub(crate) fn freed_communicator(&mut self, id: &CommId) -> Result<CommIdx, CallError> {
+        if self.is_window(self.communicators.find(*id)?) {
+            return Err(CallError::IsWindow { id: *id });
+        }
         self.communicators.free(*id)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pdes_core::{Bytes, Rank};
 
 use super::{OpError, RankBuilder};
-use crate::call::{CallOp, FileCall, MAX_OFFSET, Named, Visit};
+use crate::call::{CallOp, FileCall, MAX_OFFSET, Named, Visit, WindowCall};
 use crate::collective::Collective;
 use crate::communicator::{CommId, Group};
 use crate::record::MAX_BYTES;
@@ -59,6 +59,13 @@ impl Visit<'_, Named> for NumberCheck<'_> {
         let found = call.offset().unwrap_or(0);
         let limit = MAX_OFFSET;
         self.check(|_| if found <= limit { Ok(()) } else { Err(OpError::Offset { found, limit }) });
+    }
+
+    fn window_call(&mut self, call: WindowCall) {
+        call.bytes().into_iter().for_each(|bytes| self.bytes(bytes));
+        self.check(|numbers| {
+            call.target().map_or(Ok(()), |target| check_rank(Rank::new(target), numbers.ranks))
+        });
     }
 
     fn communicator(&mut self, communicator: &CommId) {

@@ -109,6 +109,26 @@ pub enum CallError {
         /// The communicator.
         id: CommId,
     },
+    /// A call on a window names a communicator that is none.
+    #[error("communicator {id} is no window: win_create makes one, win_free ends it")]
+    NotWindow {
+        /// The communicator.
+        id: CommId,
+    },
+    /// A window is freed as a communicator.
+    #[error("communicator {id} is a window: end it by win_free")]
+    IsWindow {
+        /// The communicator.
+        id: CommId,
+    },
+    /// A call on a window ends what no earlier call has begun.
+    #[error("window {id} has no epoch that this call ends: {begin} has to be called before")]
+    NoEpoch {
+        /// The window.
+        id: CommId,
+        /// Name of the call that begins the epoch.
+        begin: &'static str,
+    },
     /// A rank occurs twice in the list of members.
     #[error("rank {rank} is a member twice")]
     DuplicateMember {

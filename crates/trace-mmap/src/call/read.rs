@@ -32,6 +32,7 @@ pub trait ReadCall {
     fn neighbor_alltoall(&mut self) -> Result<CallOp, Self::Error>;
     fn new_communicator(&mut self) -> Result<CallOp, Self::Error>;
     fn file_call(&mut self) -> Result<CallOp, Self::Error>;
+    fn window_call(&mut self) -> Result<CallOp, Self::Error>;
     /// Never called: collective operations and unmodelled calls are not read by their fields.
     fn elsewhere(&mut self) -> Result<CallOp, Self::Error> {
         unreachable!("collective operations and unmodelled calls are not read by their fields")

@@ -32,7 +32,7 @@ use pdes_core::Bytes;
 use super::derive::{calls, own_or, text};
 use super::read::{ReadCall, RequestField};
 use super::visit::{List, Number, RequestUse, Visit, VisitMut};
-use super::{CommunicatorCall, FileCall, FileName, FileView, Indexed, Named, SendMode, Source};
+use super::{CommunicatorCall, FileCall, FileName, FileView, Indexed, Named, SendMode, Source, WindowCall};
 use crate::action::{Action, CollectiveId};
 use crate::builder::{RankBuilder, ResolveError};
 use crate::channel::{OutIdx, Slot};
@@ -213,8 +213,10 @@ calls! {
 
     /// `MPI_Comm_split`, `MPI_Comm_dup`, `MPI_Comm_create`: collective on the parent. `MPI_Comm_create_group`: collective on the
     /// new group. The group of a duplicate is that of the parent. `comm_define` is no call: the members know each other.
+    /// `MPI_Win_create`: collective on the parent, with its group.
     NewCommunicator [
-        0: b"comm_split", 1: b"comm_dup", 2: b"comm_create", 3: b"comm_create_group", 4: b"comm_define"
+        0: b"comm_split", 1: b"comm_dup", 2: b"comm_create", 3: b"comm_create_group", 4: b"comm_define",
+        5: b"win_create"
     ] by kind | kind {
         names {
             parent: CommIdx => parent: CommId = communicator,
@@ -260,6 +262,32 @@ calls! {
             view: FileView => view: FileView = file_view,
         }
     };
+
+    /// A call on a window. `group` has the ranks of the window to which it is exposed, or that are accessed, with no bytes; that of
+    /// `MPI_Win_complete` and `MPI_Win_wait` is that of the begin of the epoch.
+    ///
+    /// `access` is the request by which later calls complete an access that has no request of its own, `completed` has those that this
+    /// call completes; `puts` are those that it ends at other ranks: since the last fence, or the begin of the epoch, to unlocked ranks.
+    Window [
+        0: b"put", 1: b"rput", 2: b"get", 3: b"rget", 4: b"accumulate", 5: b"raccumulate",
+        6: b"get_accumulate", 7: b"rget_accumulate", 8: b"fetch_and_op", 9: b"compare_and_swap",
+        10: b"win_fence", 11: b"win_post", 12: b"win_start", 13: b"win_complete", 14: b"win_wait",
+        15: b"win_lock", 16: b"win_lock_exclusive", 17: b"win_unlock", 18: b"win_flush", 19: b"win_flush_local",
+        20: b"win_lock_all", 21: b"win_unlock_all", 22: b"win_flush_all", 23: b"win_flush_local_all",
+        24: b"win_free"
+    ] by call slot | call request {
+        names {
+            communicator: CommIdx => communicator: CommId = communicator,
+            group: Box<[(u32, Bytes)]> => group: Vec<(u32, Bytes)> = neighbors,
+        }
+        requests { slot: Option<Slot> => request: Option<RequestName> = Posted }
+        values { call: WindowCall = window_call }
+        derived {
+            access: Option<Slot> = access,
+            completed: Box<[Slot]> = completed,
+            puts: Box<[(u32, Bytes)]> = neighbors,
+        }
+    } read by window_call resolved by window_call;
 }
 
 impl CallKind {

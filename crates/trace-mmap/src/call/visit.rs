@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pdes_core::Bytes;
 
-use super::{Call, CallOp, CommunicatorCall, FileCall, FileName, FileView, SendMode, Source};
+use super::{Call, CallOp, CommunicatorCall, FileCall, FileName, FileView, SendMode, Source, WindowCall};
 use crate::action::CollectiveId;
 use crate::channel::{OutIdx, Slot};
 use crate::collective::Collective;
@@ -90,6 +90,19 @@ pub trait Visit<'a, F: Form> {
     fn file(&mut self, _: &'a FileName) {}
     fn file_call(&mut self, _: FileCall) {}
     fn file_view(&mut self, _: &'a FileView) {}
+    fn window_call(&mut self, _: WindowCall) {}
+    /// The request of an access to a window that has none in the program.
+    fn access(&mut self, slot: &'a Option<F::Request>) {
+        if slot.is_some() {
+            self.requests(RequestUse::Posted, slot.as_slice());
+        }
+    }
+    /// The requests of accesses to a window that the call completes.
+    fn completed(&mut self, slots: &'a [F::Request]) {
+        if !slots.is_empty() {
+            self.requests(RequestUse::Waited, slots);
+        }
+    }
     /// The outcome of a call that completes no request.
     fn outcome(&mut self, _: bool) {}
     /// True if all tested requests completed.
@@ -112,6 +125,12 @@ pub(crate) trait VisitMut {
     fn requests(&mut self, _: &mut [Slot]) {}
     fn file(&mut self, _: &mut FileName) {}
     fn file_view(&mut self, _: &mut FileView) {}
+    fn access(&mut self, slot: &mut Option<Slot>) {
+        self.requests(slot.as_mut_slice());
+    }
+    fn completed(&mut self, slots: &mut Box<[Slot]>) {
+        self.requests(slots);
+    }
     fn has_completed(&mut self, _: &mut bool) {}
 }
 

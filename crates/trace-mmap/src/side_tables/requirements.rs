@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pdes_core::Bytes;
 
 use crate::action::CollectiveId;
-use crate::call::{Call, Indexed, RequestUse, Source, Visit};
+use crate::call::{Call, Indexed, RequestUse, Source, Visit, WindowCall};
 use crate::channel::{OutIdx, Slot};
 use crate::collective::Collective;
 use crate::communicator::{CommIdx, Communicator};
@@ -138,6 +138,10 @@ impl Visit<'_, Indexed> for CallRequirements<'_> {
     fn neighbors(&mut self, list: &[(u32, Bytes)]) {
         let highest = list.iter().map(|(rank, _)| rank + 1).max().unwrap_or(0);
         self.needs.size(self.communicator).at_least(highest);
+    }
+
+    fn window_call(&mut self, call: WindowCall) {
+        self.needs.size(self.communicator).at_least(call.target().map_or(0, |target| target + 1));
     }
 
     fn requests(&mut self, _: RequestUse, slots: &[Slot]) {

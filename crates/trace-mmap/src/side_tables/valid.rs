@@ -2,7 +2,9 @@
 
 use pdes_core::Bytes;
 
-use crate::call::{Call, FileCall, FileName, FileView, Indexed, MAX_OFFSET, RequestUse, Source, Visit};
+use crate::call::{
+    Call, FileCall, FileName, FileView, Indexed, MAX_OFFSET, RequestUse, Source, Visit, WindowCall,
+};
 use crate::channel::Slot;
 use crate::collective::Collective;
 use crate::datatype::Datatype;
@@ -78,6 +80,7 @@ fn is_valid_call(call: &Call, ranks: u32) -> bool {
         && match call {
             Call::Unmodelled(call) => Unmodelled::new(call.as_str()).is_ok(),
             Call::File { call, slot: Some(_), .. } => call.may_have_request(),
+            Call::Window { call, slot: Some(_), .. } => call.may_have_request(),
             _ => true,
         }
 }
@@ -110,6 +113,13 @@ impl Visit<'_, Indexed> for CallValues {
         self.are_valid &= call.offset().is_none_or(|offset| offset <= MAX_OFFSET);
         if let FileCall::Open { hints, .. } = call {
             self.are_valid &= hints.is_valid();
+        }
+    }
+
+    fn window_call(&mut self, call: WindowCall) {
+        self.are_valid &= call.bytes().is_none_or(is_size);
+        if let WindowCall::Sync { kind, target } = call {
+            self.are_valid &= kind.has_target() == target.is_some();
         }
     }
 
@@ -149,6 +159,7 @@ mod tests {
     use crate::action::{CollectiveId, SendRecv};
     use crate::call::{
         BlockRun, CommunicatorCall, FileDirection, FileHints, NumberHint, SendMode, Switch, SwitchHint,
+        WindowAccess, WindowSync,
     };
     use crate::channel::{InIdx, OutIdx, Tag};
     use crate::communicator::CommIdx;
@@ -239,6 +250,24 @@ mod tests {
             Call::GetStatus { slot, done: true },
             file(FileCall::Open { mode: 5, hints }),
             Call::SetView { communicator, file: file_name(), view },
+            Call::Window {
+                communicator,
+                group: Box::default(),
+                slot: Some(slot),
+                call: WindowCall::Access { kind: WindowAccess::Get, target: 1, bytes },
+                access: None,
+                completed: Box::default(),
+                puts: Box::default(),
+            },
+            Call::Window {
+                communicator,
+                group: [(1, Bytes::ZERO)].into(),
+                slot: None,
+                call: WindowCall::Sync { kind: WindowSync::Flush, target: Some(1) },
+                access: None,
+                completed: [slot].into(),
+                puts: [(1, bytes)].into(),
+            },
             file(FileCall::Sync),
             file(FileCall::Access {
                 is_collective: true,

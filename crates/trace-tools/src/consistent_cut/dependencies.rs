@@ -259,6 +259,9 @@ impl Collector<'_> {
             Call::File { communicator, call, slot, .. } if call.is_collective() => {
                 self.enter((self.trace.communicator_id(communicator), false), communicator, slot);
             }
+            Call::Window { communicator, call, .. } if call.is_collective() => {
+                self.enter((self.trace.communicator_id(communicator), false), communicator, None);
+            }
             Call::SetView { communicator, .. } => {
                 self.enter((self.trace.communicator_id(communicator), false), communicator, None);
             }

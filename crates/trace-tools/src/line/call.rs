@@ -5,8 +5,8 @@ use std::fmt::{self, Formatter};
 use pdes_core::Bytes;
 use trace_mmap::table::{Named, RequestUse, Visit};
 use trace_mmap::{
-    BlockRun, CallOp, CommId, CommunicatorCall, FileCall, FileHints, FileName, FileView, NumberHint, Peer,
-    RecvFrom, RequestName, SendTo, Switch, SwitchHint,
+    BlockRun, CallOp, CommId, FileCall, FileHints, FileName, FileView, NumberHint, Peer, RecvFrom,
+    RequestName, SendTo, Switch, SwitchHint, WindowCall,
 };
 
 use crate::line::{ANY_SOURCE, BYTE, PROC_NULL, peer_number, tag_number};
@@ -45,11 +45,19 @@ pub(super) fn write(f: &mut Formatter<'_>, op: &CallOp) -> fmt::Result {
             write!(f, " comm={parent}")?;
             let Some((id, group)) = new else { return Ok(()) };
             write!(f, " new={id}")?;
-            if *kind == CommunicatorCall::Dup {
-                Ok(())
-            } else {
-                write!(f, " members={}", RankRanges(group.ranges()))
+            if kind.keeps_group() { Ok(()) } else { write!(f, " members={}", RankRanges(group.ranges())) }
+        }
+        CallOp::Window { communicator, group, request, call } => {
+            call.target().map_or(Ok(()), |target| write!(f, " {target}"))?;
+            call.bytes().map_or(Ok(()), |bytes| write!(f, " {}", bytes.get()))?;
+            if let WindowCall::Sync { kind, .. } = call
+                && kind.has_group()
+            {
+                write!(f, " to={}", NumberList(group.iter().map(|(rank, _)| u64::from(*rank))))?;
             }
+            write!(f, " comm={communicator}")?;
+            request.map_or(Ok(()), |request| write!(f, " req={request}"))?;
+            if let WindowCall::Fetch { writes: false, .. } = call { f.write_str(" done=no") } else { Ok(()) }
         }
         CallOp::Unmodelled(call) => write!(f, " {call}"),
         _ => {

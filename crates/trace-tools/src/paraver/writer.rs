@@ -307,6 +307,7 @@ impl Task<'_> {
             }
             Call::NeighborAlltoall { .. } => self.skip("MPI_Neighbor_alltoall", time),
             Call::File { .. } | Call::SetView { .. } => self.skip("call on a file", time),
+            Call::Window { .. } => self.skip("one-sided communication", time),
         }
     }
 

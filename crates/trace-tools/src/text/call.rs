@@ -3,6 +3,7 @@
 mod files;
 mod roles;
 mod values;
+mod windows;
 
 use trace_mmap::table::{CallKind, CollectiveKind, ReadCall};
 use trace_mmap::{Action, CallOp, CommId};

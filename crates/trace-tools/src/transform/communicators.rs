@@ -18,6 +18,7 @@ pub(super) fn joint(op: &Op) -> Option<CommId> {
         }
         Op::Call(CallOp::File { communicator, call, .. }) => call.is_collective().then_some(*communicator),
         Op::Call(CallOp::SetView { communicator, .. }) => Some(*communicator),
+        Op::Call(CallOp::Window { communicator, call, .. }) => call.is_collective().then_some(*communicator),
         op => collective(op).map(|(_, communicator)| communicator),
     }
 }

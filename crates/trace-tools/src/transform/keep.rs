@@ -137,7 +137,8 @@ impl KeptRequests {
                 | CallOp::NewCommunicator { .. }
                 | CallOp::FreeCommunicator { .. }
                 | CallOp::File { .. }
-                | CallOp::SetView { .. }),
+                | CallOp::SetView { .. }
+                | CallOp::Window { .. }),
             ) => Some(format!("{}, on which other visits may depend, {refused}", call.name())),
             _ => None,
         }

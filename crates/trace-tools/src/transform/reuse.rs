@@ -119,7 +119,8 @@ fn rename(call: &mut CallOp, mut f: impl FnMut(&mut CommId)) {
         | CallOp::NewCommunicator { parent: communicator, .. }
         | CallOp::FreeCommunicator { communicator }
         | CallOp::File { communicator, .. }
-        | CallOp::SetView { communicator, .. } => f(communicator),
+        | CallOp::SetView { communicator, .. }
+        | CallOp::Window { communicator, .. } => f(communicator),
         _ => {}
     }
 }

@@ -25,6 +25,7 @@ mod shapes;
 mod shared;
 mod simai;
 mod transform;
+mod windows;
 
 use trace_mmap::{Location, TraceError};
 use trace_tools::TextError;

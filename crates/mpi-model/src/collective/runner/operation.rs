@@ -9,9 +9,12 @@ use super::closed_form::unpack;
 use super::plan::{OperationPlan, Origin};
 use crate::collective::{Answer, Schedule, Step, Steps as _};
 use crate::context::{Failure, Thread};
+use crate::locks::{LockCall, LockName};
 use crate::machine::Machine;
 use crate::observer::Analysis;
-use crate::point_to_point::{Awaited, OperationIndex, Request, RequestId, Requests, operation_tag};
+use crate::point_to_point::{
+    Awaited, EXPOSURE, ONE_SIDED, OperationIndex, Request, RequestId, Requests, operation_tag,
+};
 use crate::statistics::ActionKind;
 
 /// A collective operation in progress.
@@ -66,6 +69,14 @@ pub(super) enum Wait {
         from: Rank,
         paid: bool,
     },
+    /// A request of the program.
+    Slot(RequestId),
+    /// A call on a lock of the memory of a member to be granted.
+    Lock {
+        of: Rank,
+        lock: LockName,
+        call: LockCall,
+    },
 }
 
 impl<'t> RunningOperation<'t> {
@@ -81,7 +92,11 @@ impl<'t> RunningOperation<'t> {
         Self {
             index,
             kind,
-            tag: operation_tag(number, kind),
+            tag: match kind {
+                ActionKind::WindowPost | ActionKind::WindowStart => EXPOSURE,
+                ActionKind::WindowComplete | ActionKind::WindowWait | ActionKind::Fetch => ONE_SIDED,
+                _ => operation_tag(number, kind),
+            },
             communicator,
             origin,
             schedule,
@@ -135,12 +150,14 @@ impl<'t> RunningOperation<'t> {
         let is_pending = |request| matches!(requests.get(request), Request::Pending(_));
         match self.wait {
             Wait::Nothing => true,
-            Wait::One(request) | Wait::Time(request) | Wait::Numbers(request) => !is_pending(request),
+            Wait::One(request) | Wait::Slot(request) | Wait::Time(request) | Wait::Numbers(request) => {
+                !is_pending(request)
+            }
             Wait::Two(requests) => !requests.into_iter().any(is_pending),
             Wait::All => requests.pending_parts(self.index) == 0,
             Wait::Each { next } => !self.requests.get(next).is_some_and(|&request| is_pending(request)),
             Wait::Request(index) => !is_pending(self.requests[index]),
-            Wait::Work | Wait::Poll { .. } => false,
+            Wait::Work | Wait::Poll { .. } | Wait::Lock { .. } => false,
         }
     }
 
@@ -151,7 +168,9 @@ impl<'t> RunningOperation<'t> {
             Request::Inactive | Request::Complete(_) => None,
         };
         match self.wait {
-            Wait::One(request) | Wait::Time(request) | Wait::Numbers(request) => pending(request),
+            Wait::One(request) | Wait::Slot(request) | Wait::Time(request) | Wait::Numbers(request) => {
+                pending(request)
+            }
             Wait::Two(requests) => requests.into_iter().find_map(pending),
             Wait::Request(index) => pending(self.requests[index]),
             _ => self.requests.iter().copied().find_map(pending),
@@ -163,7 +182,7 @@ impl<'t> RunningOperation<'t> {
         let kind = self.kind;
         let Means { context, point_to_point, .. } = means;
         match std::mem::replace(&mut self.wait, Wait::Nothing) {
-            Wait::Nothing | Wait::Work | Wait::Poll { .. } => {}
+            Wait::Nothing | Wait::Work | Wait::Poll { .. } | Wait::Lock { .. } => {}
             Wait::Time(request) => {
                 if let Some(received) = point_to_point.take_part(request) {
                     point_to_point.wait_for(context, Some(request), received.at, kind);
@@ -172,6 +191,11 @@ impl<'t> RunningOperation<'t> {
             Wait::Numbers(request) => {
                 let received = point_to_point.take_part(request).and_then(|completion| completion.received);
                 self.answer = Answer::Numbers(unpack(received.unwrap_or_default()));
+            }
+            Wait::Slot(request) => {
+                if let Some(completion) = point_to_point.requests.take_completion(request) {
+                    point_to_point.settle(context, request, completion, kind);
+                }
             }
             Wait::One(request) => point_to_point.settle_parts(context, &[request], kind),
             Wait::Two(requests) => point_to_point.settle_parts(context, &requests, kind),

@@ -2,9 +2,11 @@
 
 use pdes_core::{Bytes, Rank};
 use serde::{Deserialize, Serialize};
-use trace_mmap::{Call, CallId, Collective, CollectiveId, CommIdx, Communicator, Datatype, FileCall, Slot};
+use trace_mmap::{
+    Call, CallId, Collective, CollectiveId, CommIdx, Communicator, Datatype, FileCall, Slot, WindowCall,
+};
 
-use crate::collective::{self, Member, Schedule, Step, concatenate, file_access};
+use crate::collective::{self, Member, Schedule, Step, concatenate, file_access, window};
 use crate::context::RankContext;
 use crate::machine::{FileAccess, FileOperation, Machine};
 use crate::observer::Analysis;
@@ -22,19 +24,24 @@ pub(crate) enum Origin {
     FileAccess { call: CallId, number: u32 },
     /// An independent access to a file: nonblocking, or to a part of a view with holes, in which its position is.
     Access { call: CallId, access: FileAccess, with_holes: Option<FileCalls> },
+    /// A call on a window that some of its ranks make.
+    Epoch(CallId),
 }
 
 impl Origin {
     /// Returns whether all members of a communicator carry out the operation.
     pub(super) fn is_collective(self) -> bool {
-        !matches!(self, Self::Access { .. })
+        !matches!(self, Self::Access { .. } | Self::Epoch(_))
     }
 
     /// Returns the call; `None` for an action that is none.
     pub(crate) fn call(self) -> Option<CallId> {
         match self {
             Self::Collective(_) => None,
-            Self::Call(call) | Self::FileAccess { call, .. } | Self::Access { call, .. } => Some(call),
+            Self::Call(call)
+            | Self::Epoch(call)
+            | Self::FileAccess { call, .. }
+            | Self::Access { call, .. } => Some(call),
         }
     }
 }
@@ -113,7 +120,34 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
             let kind = ActionKind::of_access(call)?;
             return Some(OperationPlan { kind, communicator, schedule, slot: *slot });
         }
+        Origin::Epoch(id) => {
+            let Call::Window { communicator, call, group, slot, access, completed, puts } = trace.call(id)
+            else {
+                return None;
+            };
+            let communicator = trace.communicator(*communicator);
+            let kind = ActionKind::of_call(trace.call(id), trace);
+            let (schedule, slot) = match *call {
+                // Its request is complete when the call returns.
+                WindowCall::Fetch { kind, target, bytes, writes } => {
+                    let is_own = target == communicator.rank;
+                    (window::fetch((kind, writes), (target, is_own), bytes, *access), None)
+                }
+                WindowCall::Sync { kind, target } => {
+                    let targets = target.map_or(0..communicator.group.len(), |target| target..target + 1);
+                    (window::epoch(kind, targets, group, (puts, completed))?, *slot)
+                }
+                WindowCall::Access { .. } => return None,
+            };
+            return Some(OperationPlan { kind, communicator, schedule, slot });
+        }
         Origin::Call(id) => match trace.call(id) {
+            Call::Window { communicator, completed, puts, .. } => {
+                let communicator = trace.communicator(*communicator);
+                let kind = ActionKind::of_call(trace.call(id), trace);
+                let schedule = window::fence(member(communicator), puts, completed);
+                return Some(OperationPlan { kind, communicator, schedule, slot: None });
+            }
             Call::Collective { operation, communicator, slot } => {
                 let operation = trace.collective(*operation);
                 (operation.into(), *communicator, *slot, operation)

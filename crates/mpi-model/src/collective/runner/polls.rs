@@ -1,4 +1,5 @@
-//! Polls of collective operations that adapt to the order of arrival.
+//! Steps of operations that are decided by conditional events: polls of collective operations that adapt to the order of arrival, and calls
+//! on locks.
 //!
 //! A poll is decided by two conditional events, like `MPI_Iprobe` of the program: one in which the member pays, because the
 //! price depends on the failed polls of all ranks, and one in which it polls, because the outcome depends on what was sent
@@ -12,9 +13,11 @@ use super::{CollectiveRunner, Means};
 use crate::collective::Answer;
 use crate::context::Failure;
 use crate::error::ReplayErrorKind;
+use crate::locks::{LockCall, LockMessage, LockName};
 use crate::machine::Machine;
 use crate::observer::Analysis;
-use crate::point_to_point::{MessageClass, OperationIndex, kind_of};
+use crate::point_to_point::{Awaited, MessageClass, OperationIndex, Request, kind_of};
+use crate::token::Token;
 
 /// Minimum price of a poll, so that time passes.
 const MIN_PRICE: SimDuration = SimDuration::from_picos(1000);
@@ -59,7 +62,7 @@ impl<'t> CollectiveRunner<'t> {
 
 impl<'t> RunningOperation<'t> {
     pub(super) fn is_polling(&self) -> bool {
-        matches!(self.wait, Wait::Poll { .. })
+        matches!(self.wait, Wait::Poll { .. } | Wait::Lock { .. })
     }
 
     /// Pays for a poll, or carries out one that has been paid for.
@@ -67,6 +70,10 @@ impl<'t> RunningOperation<'t> {
         &mut self,
         means: &mut Means<'_, '_, 't, M, A>,
     ) -> Result<(), Failure<M::Error>> {
+        if let Wait::Lock { of, lock, call } = self.wait {
+            self.call_lock(of, lock, call, means);
+            return Ok(());
+        }
         let Wait::Poll { from, paid } = self.wait else { return Ok(()) };
         let peer = self.member(from);
         if !paid {
@@ -94,6 +101,29 @@ impl<'t> RunningOperation<'t> {
         self.answer = Answer::Found(found);
         self.wait = Wait::Nothing;
         Ok(())
+    }
+
+    /// Calls a member for a lock of its memory, which is waited for.
+    fn call_lock<M: Machine, A: Analysis>(
+        &mut self,
+        of: Rank,
+        lock: LockName,
+        call: LockCall,
+        Means { context, point_to_point, outbox }: &mut Means<'_, '_, 't, M, A>,
+    ) {
+        let target = self.member(of);
+        let request = match call {
+            LockCall::Take { .. } => {
+                let request = point_to_point.requests.add_part(self.index);
+                point_to_point.requests.set(request, Request::Pending(Awaited::Receiver(target)));
+                Some(request)
+            }
+            LockCall::GiveBack => None,
+        };
+        self.wait = request.map_or(Wait::Nothing, Wait::One);
+        let (window, from, at, cause) =
+            (self.communicator.id, context.me, self.thread.clock, context.observers.cause());
+        outbox.send(target, Token::Lock(LockMessage { window, lock, call, from, request, at, cause }));
     }
 
     /// Returns the time after the payment of a poll.

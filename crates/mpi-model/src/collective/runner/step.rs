@@ -4,11 +4,12 @@ use pdes_core::{Bytes, Rank};
 
 use super::Means;
 use super::operation::{RunningOperation, Wait};
-use crate::collective::Step;
+use crate::collective::{OneSided, Step};
 use crate::context::Failure;
 use crate::machine::Machine;
 use crate::observer::Analysis;
-use crate::point_to_point::{CollectiveMessage, MessageClass, RequestId};
+use crate::point_to_point::{CollectiveMessage, MessageClass, ONE_SIDED, RequestId};
+use crate::statistics::ActionKind;
 
 /// Size of an announcement.
 pub(super) const ANNOUNCEMENT: Bytes = Bytes::new(1);
@@ -76,11 +77,40 @@ impl<'t> RunningOperation<'t> {
             }
             Step::SendOutOfBand { to, numbers } => self.send_numbers(to, numbers, means),
             Step::RecvOutOfBand { from } => self.receive_numbers(from, means),
+            Step::Complete { slot } => self.wait = Wait::Slot(means.point_to_point.request(slot)),
+            Step::OneSided { of, access } => self.access(of, access, means)?,
             Step::Put { to, bytes } => self.send(to, bytes, MessageClass::Put, means),
             Step::ExpectPut { from, bytes } => {
                 let request = self.start_receive(from, bytes, MessageClass::Put, means)?;
                 self.requests.push(request);
             }
+        }
+        Ok(())
+    }
+
+    fn access<M: Machine, A: Analysis>(
+        &mut self,
+        of: Rank,
+        access: OneSided,
+        Means { context, point_to_point, outbox }: &mut Means<'_, '_, 't, M, A>,
+    ) -> Result<(), Failure<M::Error>> {
+        let message = |bytes| self.message(of, bytes, MessageClass::Data);
+        match access {
+            OneSided::Get(bytes) => {
+                let request = point_to_point.requests.add_part(self.index);
+                point_to_point.get(context, message(bytes), request, outbox)?;
+                self.wait = Wait::One(request);
+            }
+            OneSided::Accumulate(bytes) => {
+                let request = point_to_point.requests.add_part(self.index);
+                point_to_point.put(context, message(bytes), Some(request), outbox);
+                self.wait = Wait::One(request);
+            }
+            OneSided::Put { bytes, completes } => {
+                let request = completes.map(|slot| point_to_point.request(slot));
+                point_to_point.put(context, message(bytes), request, outbox);
+            }
+            OneSided::Lock { lock, call } => self.wait = Wait::Lock { of, lock, call },
         }
         Ok(())
     }
@@ -137,7 +167,10 @@ impl<'t> RunningOperation<'t> {
 
     /// Returns a message to or from a member.
     pub(super) fn message(&self, peer: Rank, bytes: Bytes, class: MessageClass) -> CollectiveMessage {
-        let (communicator, tag) = (self.communicator.id, class.tag_of(self.tag));
+        // Those that a fence expects were put by calls before it.
+        let ends_puts = matches!(self.kind, ActionKind::WindowFence | ActionKind::WindowFree);
+        let tag = if ends_puts && class == MessageClass::Put { ONE_SIDED } else { self.tag };
+        let (communicator, tag) = (self.communicator.id, class.tag_of(tag));
         CollectiveMessage { peer: self.member(peer), communicator, tag, bytes }
     }
 

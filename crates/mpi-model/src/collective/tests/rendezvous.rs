@@ -170,6 +170,7 @@ impl Runner<'_> {
             Step::WaitAll | Step::WaitEach => self.awaited = std::mem::take(&mut self.open),
             Step::Compute { flops } => assert!(flops > 0.0),
             Step::Access { .. } => panic!("no file is accessed"),
+            Step::Complete { .. } | Step::OneSided { .. } => panic!("no window is accessed"),
             Step::Sleep { duration } => assert!(duration > SimDuration::ZERO),
             Step::SendAnnouncement { to } => {
                 self.send_as(Kind::Announcement, to.get(), 1, channels);

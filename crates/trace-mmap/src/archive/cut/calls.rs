@@ -62,6 +62,10 @@ impl KeptCalls {
             let found = (0..).zip(trace.cursor()).find(|(_, action)| is_it(*action));
             found.map_or(Ok(()), |(action, _)| Err(WriteError::CutProbe { rank, action }))?;
         }
+        let is_window = |call: &&Call| matches!(call, Call::Window { .. });
+        if let Some(call) = trace.side_tables.calls.iter().find(is_window) {
+            return Err(WriteError::CutWindow { rank, call: call.name() });
+        }
         let naming = trace.side_tables.calls.iter().find(|call| call.refers_to_requests());
         match naming {
             Some(call) if names.removes_channels() => {

@@ -227,6 +227,7 @@ impl Task<'_> {
             Call::GetStatus { .. } => self.left_out("MPI_Request_get_status"),
             Call::Unmodelled(call) => self.left_out(call.name()),
             Call::File { .. } | Call::SetView { .. } => self.left_out("call on a file"),
+            Call::Window { .. } => self.left_out("one-sided communication"),
         }
     }
 
@@ -385,12 +386,13 @@ fn function(transfer: Transfer, is_immediate: bool) -> &'static str {
     }
 }
 
-/// Returns the name of the function that creates a communicator, without `MPI_`; `None` if none does.
+/// Returns the name of the function that creates a communicator, or a window, without `MPI_`; `None` if none does.
 pub(in crate::paraver) fn creation(kind: CommunicatorCall) -> Option<&'static str> {
     match kind {
         CommunicatorCall::Split => Some("Comm_split"),
         CommunicatorCall::Dup => Some("Comm_dup"),
         CommunicatorCall::Create | CommunicatorCall::CreateGroup => Some("Comm_create"),
+        CommunicatorCall::Window => Some("Win_create"),
         CommunicatorCall::Define => None,
     }
 }

@@ -73,7 +73,7 @@ impl ReadCall for CallReader<'_, '_, '_> {
         let parent = self.communicator()?;
         let new = self.number(Key::New, NEW, u64::from(u32::MAX), "the number of a communicator")?;
         let new = new.map(|id| CommId::new(id as u32));
-        if kind == CommunicatorCall::Dup {
+        if kind.keeps_group() {
             let id = new.ok_or_else(|| self.missing_error(NEW))?;
             let group = Arc::clone(&self.known_communicator(parent)?.group);
             return Ok(CallOp::NewCommunicator { kind, parent, new: Some((id, group)) });
@@ -127,6 +127,10 @@ impl ReadCall for CallReader<'_, '_, '_> {
 
     fn file_call(&mut self) -> Result<CallOp, TextError> {
         self.call_on_file()
+    }
+
+    fn window_call(&mut self) -> Result<CallOp, TextError> {
+        self.call_on_window()
     }
 
     fn file(&mut self) -> Result<FileName, TextError> {
@@ -185,7 +189,12 @@ impl CallReader<'_, '_, '_> {
         CommunicatorCall::ALL[usize::from(self.number)]
     }
 
-    fn neighbors(&mut self, key: Key, name: &'static str, size: u32) -> Result<Vec<u32>, TextError> {
+    pub(super) fn neighbors(
+        &mut self,
+        key: Key,
+        name: &'static str,
+        size: u32,
+    ) -> Result<Vec<u32>, TextError> {
         let max = u64::from(size) - 1;
         let ranks = self.list(key, Field::new(name), max, "a list of ranks of the communicator")?;
         Ok(ranks.into_iter().map(|rank| rank as u32).collect())

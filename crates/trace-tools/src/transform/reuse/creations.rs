@@ -47,7 +47,9 @@ impl<'s> Creations<'s> {
         let creators = (equal.first(*parent), group.map(|(_, group)| Arc::clone(group)));
         let number = self.numbers.entry(creators.clone()).or_default();
         *number += 1;
-        let is_selected = self.tracker.is_here() && self.selector.accepts_call(op);
+        // A window has memory of its own.
+        let is_selected =
+            self.tracker.is_here() && self.selector.accepts_call(op) && *kind != CommunicatorCall::Window;
         Some(Creation { creators, number: *number - 1, is_selected, new: new.clone() })
     }
 }
