@@ -10,7 +10,7 @@ use pdes_replay::{Execution, Feature, Model};
 use super::Page;
 
 /// The rows of the table, in the order of the type, with the pages of the book.
-const FEATURES: [(Feature, &str, &str); 25] = [
+const FEATURES: [(Feature, &str, &str); 26] = [
     (Feature::Threads, "threads", "parallel.md"),
     (Feature::Processes, "processes", "parallel.md#processes"),
     (Feature::Checkpoints, "checkpoints", "checkpoints.md"),
