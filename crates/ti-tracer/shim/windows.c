@@ -50,7 +50,17 @@ static struct argument ranks(MPI_Group group) {
 }
 #define GROUP(f) PMPI_Group_f2c(*(f))
 
-#define MADE(n, u, c, w) NUMBER("size", n), NUMBER("unit", u), COMMUNICATOR("comm", c), WINDOW("new", w)
+/* The first rank of a window chooses the number of its communicator in the trace. */
+static struct argument numbered(MPI_Comm c) {
+    int rank = 0;
+    unsigned number = 0;
+    PMPI_Comm_rank(c, &rank);
+    if (rank == 0) number = ti_next_communicator();
+    PMPI_Bcast(&number, 1, MPI_UNSIGNED, 0, c);
+    return NUMBER("number", number);
+}
+
+#define MADE(n, u, c, w) NUMBER("size", n), NUMBER("unit", u), COMMUNICATOR("comm", c), WINDOW("new", w), numbered(c)
 C_MAKER(Win_create, (void *b, MPI_Aint n, int u, MPI_Info i, MPI_Comm c, MPI_Win *w), (b, n, u, i, c, w),
         MADE(n, u, c, *w))
 F_MAKER(Win_create, win_create, (void *b, MPI_Aint *n, I u, I i, I c, I w), (b, n, u, i, c, w),
@@ -63,9 +73,10 @@ C_MAKER(Win_allocate_shared, (MPI_Aint n, int u, MPI_Info i, MPI_Comm c, void *b
         MADE(n, u, c, *w))
 F_MAKER(Win_allocate_shared, win_allocate_shared, (MPI_Aint *n, I u, I i, I c, void *b, I w), (n, u, i, c, b, w),
         MADE(*n, *u, COMM(c), WIN(w)))
-C_MAKER(Win_create_dynamic, (MPI_Info i, MPI_Comm c, MPI_Win *w), (i, c, w), COMMUNICATOR("comm", c), WINDOW("new", *w))
+C_MAKER(Win_create_dynamic, (MPI_Info i, MPI_Comm c, MPI_Win *w), (i, c, w), COMMUNICATOR("comm", c), WINDOW("new", *w),
+        numbered(c))
 F_MAKER(Win_create_dynamic, win_create_dynamic, (I i, I c, I w), (i, c, w), COMMUNICATOR("comm", COMM(c)),
-        WINDOW("new", WIN(w)))
+        WINDOW("new", WIN(w)), numbered(COMM(c)))
 C_CALL(Win_attach, (MPI_Win w, void *b, MPI_Aint n), (w, b, n), NUMBER("size", n), WINDOW("win", w))
 F_CALL(Win_attach, win_attach, (I w, void *b, MPI_Aint *n), (w, b, n), NUMBER("size", *n), WINDOW("win", WIN(w)))
 C_CALL(Win_detach, (MPI_Win w, const void *b), (w, b), WINDOW("win", w))

@@ -34,6 +34,11 @@ impl Communicators {
         self.by_handle.get(&handle).map(|known| known.number)
     }
 
+    /// Returns the world ranks of the members of a communicator in order; `None` for the world, and if the communicator is unknown.
+    pub(crate) fn members(&self, handle: i64) -> Option<Box<[u32]>> {
+        self.by_handle.get(&handle)?.members.clone()
+    }
+
     /// Returns the world rank of a rank of a communicator; `None` if the communicator is unknown or has no such rank. Ranks of
     /// the world are not checked.
     pub(crate) fn world_rank(&self, handle: i64, rank: u32) -> Option<u32> {

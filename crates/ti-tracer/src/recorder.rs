@@ -8,6 +8,7 @@ mod messages;
 mod process;
 mod regions;
 mod unmodelled;
+mod windows;
 
 pub use completion::{Completion, Status};
 pub use unmodelled::{Argument, Object};
@@ -29,6 +30,7 @@ use files::OpenFile;
 pub use process::CallRecord;
 use process::Process;
 use unmodelled::{Objects, function};
+use windows::OpenWindow;
 
 /// The peer `MPI_PROC_NULL`.
 pub const PROC_NULL: i32 = -666;
@@ -78,6 +80,8 @@ pub struct Recorder {
     objects: Objects,
     /// Files on which calls are recorded as actions, by handle.
     files: FxHashMap<i64, OpenFile>,
+    /// Windows on which calls are recorded as actions, by handle.
+    windows: FxHashMap<i64, OpenWindow>,
     /// Files that calls of POSIX have opened, by their descriptors.
     descriptors: FxHashMap<i32, OpenFile>,
     /// Hints of the file that is opened next, as named fields.
@@ -117,6 +121,7 @@ impl Recorder {
             unmodelled_requests: Requests::default(),
             objects: Objects::default(),
             files: FxHashMap::default(),
+            windows: FxHashMap::default(),
             descriptors: FxHashMap::default(),
             hints: Vec::new(),
             file_type: FileType::default(),

@@ -16,6 +16,8 @@ pub(crate) enum RequestKind {
     Collective,
     /// An access to a file.
     File,
+    /// An access to a window.
+    Window,
     /// An unmodelled call.
     Unmodelled,
 }

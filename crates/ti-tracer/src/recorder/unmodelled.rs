@@ -71,9 +71,9 @@ impl Objects {
 }
 
 impl Recorder {
-    /// Records a call that no replay models, except for those on files that have actions.
+    /// Records a call that no replay models, except for those on files and windows that have actions.
     pub fn unmodelled(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) {
-        if self.file_call(name, arguments) {
+        if self.file_call(name, arguments) || self.window_call(name, arguments, None) {
             return;
         }
         self.forget_file_arguments();
@@ -81,11 +81,17 @@ impl Recorder {
         self.write_call();
     }
 
-    /// Records a call that posts a request, to be [bound](Self::bind): an unmodelled one, or one on a file that has an action.
+    /// Records a call that posts a request, to be [bound](Self::bind): an unmodelled one, or one on a file or a window that has
+    /// an action.
     pub fn unmodelled_request(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) -> RequestEntry {
         if let Some(number) = self.nonblocking_file_call(name, arguments) {
             return RequestEntry::new(number, RequestKind::File, Patches::default(), 0);
         }
+        let number = self.requests.take_number();
+        if self.window_call(name, arguments, Some(number)) {
+            return RequestEntry::new(number, RequestKind::Window, Patches::default(), 0);
+        }
+        self.requests.release_number(number);
         self.begin_unmodelled(name, arguments);
         let number = self.unmodelled_requests.take_number();
         self.phrase.word("req", &format!("other-{number}"));
@@ -95,8 +101,10 @@ impl Recorder {
 
     /// Frees the number of an object that was freed.
     pub fn free_object(&mut self, object: Object, handle: i64) {
-        if object == Object::File {
-            self.files.remove(&handle);
+        match object {
+            Object::File => drop(self.files.remove(&handle)),
+            Object::Window => drop(self.windows.remove(&handle)),
+            Object::Communicator => {}
         }
         self.objects.remove(object, handle);
     }
