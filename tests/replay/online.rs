@@ -2,6 +2,8 @@
 
 #[path = "online/oracle.rs"]
 mod oracle;
+#[path = "online/windows.rs"]
+mod windows;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};

@@ -58,8 +58,9 @@ enum operation_kind {
   OP_FINALIZE,
   OP_ABORT,
   OP_OMIT,
-  OP_LOCK,
-  OP_UNLOCK,
+  /* a call on a window: its number in `flags`, the target in `peer`, the bytes of an access, and its request; a request of this library that
+     later calls complete in `recv_count`; a group as ranks of the window */
+  OP_WINDOW,
   OP_YIELD,
   /* a text of `count` bytes for the user, in the block, as an abort has it */
   OP_WARN
@@ -83,11 +84,38 @@ enum collective_kind {
   COLL_SCAN,
   COLL_EXSCAN,
   /* a vector of members and sizes to send to, then one to receive from */
-  COLL_NEIGHBOR
+  COLL_NEIGHBOR,
+  /* makes a window of the communicator */
+  COLL_WINDOW
+};
+
+/* Calls on windows, as `WindowCall` numbers them. */
+enum window_call {
+  WINDOW_PUT = 0,
+  WINDOW_GET = 2,
+  WINDOW_RGET = 3,
+  WINDOW_ACCUMULATE = 4,
+  WINDOW_GET_ACCUMULATE = 6,
+  WINDOW_COMPARE_AND_SWAP = 9,
+  WINDOW_FENCE = 10,
+  WINDOW_POST,
+  WINDOW_START,
+  WINDOW_COMPLETE,
+  WINDOW_WAIT,
+  WINDOW_LOCK,
+  WINDOW_LOCK_EXCLUSIVE,
+  WINDOW_UNLOCK,
+  WINDOW_FLUSH,
+  WINDOW_FLUSH_LOCAL,
+  WINDOW_LOCK_ALL,
+  WINDOW_UNLOCK_ALL,
+  WINDOW_FLUSH_ALL,
+  WINDOW_FLUSH_LOCAL_ALL,
+  WINDOW_FREE
 };
 
 /* What the time of a run leaves out. */
-enum omission { OMITS_WINDOWS, OMITS_FILES, OMITS_SHARED_POINTERS };
+enum omission { OMITS_FILES, OMITS_SHARED_POINTERS };
 
 struct header {
   uint32_t version, ranks;

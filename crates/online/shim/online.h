@@ -214,6 +214,8 @@ uint32_t new_request(enum request_kind kind, struct communicator *communicator, 
 struct request *request_at(uint32_t index);
 /* Returns the number of a request of ours, NONE for others. */
 uint32_t request_index(MPI_Request handle);
+/* Frees the number of a request that is complete. */
+void release_request(uint32_t index);
 void warn_of_requests(void);
 void set_status(MPI_Status *status, int source, int tag, int error, uint64_t bytes, bool is_cancelled);
 /* The status of no message. */

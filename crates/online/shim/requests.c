@@ -63,7 +63,7 @@ uint32_t request_index(MPI_Request handle)
   return number < numbers_length && numbers[number] ? numbers[number] - 1 : NONE;
 }
 
-static void release_request(uint32_t index)
+void release_request(uint32_t index)
 {
   struct request *request = &requests[index];
   drop_type(request->type);

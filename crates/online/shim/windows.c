@@ -1,14 +1,11 @@
-/* One-sided communication. An origin reads and writes the memory of a target itself, when it calls: one rank runs at a time. Synchronisation
-   takes the time of its messages, access takes none. */
+/* One-sided communication. An origin reads and writes the memory of a target itself: one rank runs at a time. Data move when an access is called,
+   those of accesses that fetch and write when these have ended in simulated time: in the order in which they have their target for themselves. */
 #define _GNU_SOURCE
 #include "online.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-
-/* Tags of the messages of a window. */
-enum { TAG_POST = 1, TAG_COMPLETE = 2, TAG_LOCK = 3 };
 
 /* Memory of a member. */
 struct exposed {
@@ -24,7 +21,14 @@ struct window {
   int flavor;
   /* block of shared memory, of its first member */
   uint64_t block;
-  struct group *origins, *targets;
+  /* the memory is exposed, or accessed between Win_start and Win_complete */
+  bool is_posted, is_started;
+  /* request of the end of the exposure, once Win_test has asked for it, or NONE */
+  uint32_t exposure;
+  /* requests of accesses that later calls complete, and their number at which those that are complete are looked for */
+  uint32_t *pending, pending_length, pending_limit;
+  /* locked members, and all of them */
+  bool *is_locked, are_locked;
   struct window *next;
 };
 
@@ -48,14 +52,44 @@ static void barrier(struct communicator *c)
   release((struct table *)((char *)shared + own->table));
 }
 
-static void post_signal(struct window *w, int to, int tag)
+/* A call on a window that concerns a member. */
+static struct operation window_call(struct window *w, enum window_call call, int target)
 {
-  post((struct operation){.kind = OP_SEND, .peer = to, .tag = tag, .communicator = w->c->index, .request = NONE});
+  return (struct operation){.kind = OP_WINDOW, .flags = call, .peer = target, .communicator = w->c->index, .request = NONE, .recv_count = NONE};
 }
 
-static void await_signal(struct window *w, int from, int tag)
+/* Forgets those accesses that are complete. */
+static void sweep(struct window *w)
 {
-  answer((struct operation){.kind = OP_RECV, .source = from, .source_tag = tag, .communicator = w->c->index, .request = NONE});
+  uint32_t left = 0;
+  for (uint32_t i = 0; i < w->pending_length; i++)
+    if (own->completion[w->pending[i]].is_complete)
+      release_request(w->pending[i]);
+    else
+      w->pending[left++] = w->pending[i];
+  w->pending_length = left;
+}
+
+/* Returns the number of a request for an access that has none in the program. */
+static uint32_t unnamed_request(struct window *w)
+{
+  MPI_Request ignored;
+  if (w->pending_length == w->pending_limit) {
+    sweep(w);
+    w->pending_limit = 2 * w->pending_length + 64;
+    w->pending = realloc(w->pending, w->pending_limit * sizeof *w->pending);
+  }
+  uint32_t index = new_request(REQUEST_SEND, w->c, &ignored);
+  /* The program cannot leave it. */
+  request_at(index)->is_freed = true;
+  return w->pending[w->pending_length++] = index;
+}
+
+/* Synchronises, and waits for the end of that. */
+static void synchronise(struct window *w, enum window_call call, int target)
+{
+  answer(window_call(w, call, target));
+  sweep(w);
 }
 
 /* ---- making ---- */
@@ -65,11 +99,11 @@ static struct window *new_window(struct communicator *c, MPI_Win handle, void *b
 {
   struct window *w = calloc(1, sizeof *w);
   struct exposed exposed = {(uint64_t)base, (uint64_t)bytes, unit, own->process};
-  post((struct operation){.kind = OP_OMIT, .flags = OMITS_WINDOWS});
-  *w = (struct window){.handle = handle, .flavor = flavor, .next = windows};
+  *w = (struct window){.handle = handle, .flavor = flavor, .exposure = NONE, .next = windows};
   w->c = copy_communicator(c, MPI_COMM_NULL);
+  w->is_locked = calloc(c->size, sizeof *w->is_locked);
   w->members = malloc(c->size * sizeof *w->members);
-  struct table *table = exchange(w->c, COLL_ALLGATHER, &exposed, sizeof exposed, 8);
+  struct table *table = exchange(w->c, COLL_WINDOW, &exposed, sizeof exposed, 8);
   for (int i = 0; i < c->size; i++)
     w->members[i] = *(struct exposed *)contribution(table, i);
   release(table);
@@ -177,8 +211,7 @@ int MPI_Win_free(MPI_Win *handle)
 {
   CALL(Win_free, handle)
   WINDOW(*handle);
-  barrier(w->c);
-  barrier(w->c);
+  synchronise(w, WINDOW_FREE, 0);
   for (struct window **link = &windows; *link; link = &(*link)->next)
     if (*link == w) {
       *link = w->next;
@@ -188,6 +221,8 @@ int MPI_Win_free(MPI_Win *handle)
   if (w->block)
     free_block(w->block);
   drop_communicator(w->c);
+  free(w->pending);
+  free(w->is_locked);
   free(w->members);
   free(w);
   RETURN(MPI_COMM_WORLD, error);
@@ -355,22 +390,42 @@ static int access_error(struct window *w, int count, MPI_Datatype type, int targ
   return target >= 0 && target < w->c->size ? MPI_SUCCESS : MPI_ERR_RANK;
 }
 
-static void done_request(struct window *w, MPI_Request *request)
+/* Takes the time of an access. Its request, if the program has one, is that of the origin's side: only that of a get is still to be completed
+   when the call returns. */
+static void take_access(struct window *w, enum window_call call, int target, uint64_t bytes, bool writes, MPI_Request *request)
 {
+  struct operation operation = window_call(w, call, target);
+  operation.bytes = bytes;
+  operation.tag = writes;
+  if (call == WINDOW_GET && request) {
+    operation.flags = WINDOW_RGET;
+    operation.request = new_request(REQUEST_SEND, w->c, request);
+    post(operation);
+    return;
+  }
+  if (call == WINDOW_PUT || call == WINDOW_GET)
+    operation.recv_count = unnamed_request(w);
+  if (call == WINDOW_GET_ACCUMULATE || call == WINDOW_COMPARE_AND_SWAP)
+    answer(operation);
+  else
+    post(operation);
   if (request)
     request_at(new_request(REQUEST_SEND, w->c, request))->is_done = true;
 }
 
 /* An access and the one with a request. */
-#define ACCESS(name, rname, parameters, arguments, body)                                                                                       \
+#define ACCESS(name, rname, number, writes, parameters, arguments, body)                                                                       \
   static int access_##name(UNPACK parameters, MPI_Win handle, MPI_Request *request)                                                      \
   {                                                                                                                                      \
     WINDOW(handle);                                                                                                                      \
     int error = target == MPI_PROC_NULL ? MPI_SUCCESS : access_error(w, count, type, target, target_count, target_type);                 \
     CHECK(!error, MPI_COMM_WORLD, error);                                                                                                \
-    done_request(w, request);                                                                                                            \
-    if (target == MPI_PROC_NULL)                                                                                                         \
+    if (target == MPI_PROC_NULL) {                                                                                                       \
+      if (request)                                                                                                                       \
+        request_at(new_request(REQUEST_SEND, w->c, request))->is_done = true;                                                            \
       RETURN(MPI_COMM_WORLD, MPI_SUCCESS);                                                                                               \
+    }                                                                                                                                    \
+    take_access(w, number, target, packed_size(count, type), writes, request);                                                           \
     struct part p = part_at(w, target, place, target_count, target_type);                                                                \
     body;                                                                                                                                \
     free(p.copy);                                                                                                                        \
@@ -390,13 +445,12 @@ static void done_request(struct window *w, MPI_Request *request)
   }
 #define UNPACK(...) __VA_ARGS__
 
-
-ACCESS(Put, Rput,
+ACCESS(Put, Rput, WINDOW_PUT, true,
        (const void *from, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type),
        (from, count, type, target, place, target_count, target_type), put_data(from, count, type, &p))
-ACCESS(Get, Rget, (void *to, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type),
+ACCESS(Get, Rget, WINDOW_GET, false, (void *to, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type),
        (to, count, type, target, place, target_count, target_type), get_data(to, count, type, &p))
-ACCESS(Accumulate, Raccumulate,
+ACCESS(Accumulate, Raccumulate, WINDOW_ACCUMULATE, true,
        (const void *from, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type, MPI_Op op),
        (from, count, type, target, place, target_count, target_type, op), accumulate_data(from, count, type, &p, op))
 
@@ -411,7 +465,7 @@ static void get_and_accumulate(const void *from, int count, MPI_Datatype type, v
   free(data);
 }
 
-ACCESS(Get_accumulate, Rget_accumulate,
+ACCESS(Get_accumulate, Rget_accumulate, WINDOW_GET_ACCUMULATE, op != MPI_NO_OP,
        (const void *from, int from_count, MPI_Datatype from_type, void *to, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count,
         MPI_Datatype target_type, MPI_Op op),
        (from, from_count, from_type, to, count, type, target, place, target_count, target_type, op),
@@ -432,10 +486,14 @@ int MPI_Compare_and_swap(const void *from, const void *expected, void *to, MPI_D
   if (target != MPI_PROC_NULL) {
     int error = access_error(w, 1, type, target, 1, type);
     CHECK(!error, MPI_COMM_WORLD, error);
+    uint64_t bytes = packed_size(1, type);
+    take_access(w, WINDOW_COMPARE_AND_SWAP, target, bytes, false, NULL);
     struct part p = part_at(w, target, place, 1, type);
     get_data(to, 1, type, &p);
-    if (memcmp(to, expected, packed_size(1, type)) == 0)
+    if (memcmp(to, expected, bytes) == 0) {
+      take_access(w, WINDOW_PUT, target, bytes, true, NULL);
       put_data(from, 1, type, &p);
+    }
     free(p.copy);
   }
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
@@ -448,25 +506,22 @@ int MPI_Win_fence(int assertion, MPI_Win handle)
 {
   CALL(Win_fence, assertion, handle)
   WINDOW(handle);
-  if (!(assertion & MPI_MODE_NOPRECEDE))
+  if (assertion & MPI_MODE_NOPRECEDE)
     barrier(w->c);
-  barrier(w->c);
+  else
+    synchronise(w, WINDOW_FENCE, 0);
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
 }
 
-static struct group *copied_group(const struct group *group)
+/* Returns a call with the members of a group. */
+static struct operation group_call(struct window *w, enum window_call call, const struct group *group)
 {
-  struct group *copy = malloc(sizeof *copy);
-  *copy = *group;
-  copy->world = memcpy(malloc((group->size + 1) * sizeof *copy->world), group->world, group->size * sizeof *copy->world);
-  return copy;
-}
-
-static void forget_group(struct group **group)
-{
-  free((*group)->world);
-  free(*group);
-  *group = NULL;
+  struct operation operation = window_call(w, call, 0);
+  operation.count = group->size;
+  operation.block = new_block(group->size * sizeof(int32_t));
+  for (int i = 0; i < group->size; i++)
+    ((int32_t *)payload(operation.block))[i] = peer_rank(w->c, group->world[i]);
+  return operation;
 }
 
 INTERPOSE(Win_post)
@@ -476,10 +531,9 @@ int MPI_Win_post(MPI_Group origins, int assertion, MPI_Win handle)
   WINDOW(handle);
   struct group *group = group_of(origins);
   CHECK(group, MPI_COMM_WORLD, MPI_ERR_GROUP);
-  CHECK(!w->origins, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
-  w->origins = copied_group(group);
-  for (int i = 0; i < group->size; i++)
-    post_signal(w, group->world[i], TAG_POST);
+  CHECK(!w->is_posted, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  w->is_posted = true;
+  post(group_call(w, WINDOW_POST, group));
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
 }
 
@@ -490,10 +544,9 @@ int MPI_Win_start(MPI_Group targets, int assertion, MPI_Win handle)
   WINDOW(handle);
   struct group *group = group_of(targets);
   CHECK(group, MPI_COMM_WORLD, MPI_ERR_GROUP);
-  CHECK(!w->targets, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
-  w->targets = copied_group(group);
-  for (int i = 0; i < group->size; i++)
-    await_signal(w, group->world[i], TAG_POST);
+  CHECK(!w->is_started, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  w->is_started = true;
+  answer(group_call(w, WINDOW_START, group));
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
 }
 
@@ -502,11 +555,23 @@ int MPI_Win_complete(MPI_Win handle)
 {
   CALL(Win_complete, handle)
   WINDOW(handle);
-  CHECK(w->targets, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
-  for (int i = 0; i < w->targets->size; i++)
-    post_signal(w, w->targets->world[i], TAG_COMPLETE);
-  forget_group(&w->targets);
+  CHECK(w->is_started, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  w->is_started = false;
+  synchronise(w, WINDOW_COMPLETE, 0);
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}
+
+/* Waits for the end of the exposure that Win_test has asked for, or tests it; returns whether it is over. */
+static bool end_exposure(struct window *w, enum operation_kind kind)
+{
+  own->list[0] = w->exposure;
+  answer((struct operation){.kind = kind, .count = 1, .request = NONE});
+  if (!own->completion[w->exposure].is_complete)
+    return false;
+  release_request(w->exposure);
+  w->exposure = NONE;
+  w->is_posted = false;
+  return true;
 }
 
 INTERPOSE(Win_wait)
@@ -514,10 +579,13 @@ int MPI_Win_wait(MPI_Win handle)
 {
   CALL(Win_wait, handle)
   WINDOW(handle);
-  CHECK(w->origins, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
-  for (int i = 0; i < w->origins->size; i++)
-    await_signal(w, w->origins->world[i], TAG_COMPLETE);
-  forget_group(&w->origins);
+  CHECK(w->is_posted, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  if (w->exposure != NONE)
+    end_exposure(w, OP_WAITALL);
+  else {
+    synchronise(w, WINDOW_WAIT, 0);
+    w->is_posted = false;
+  }
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
 }
 
@@ -526,29 +594,16 @@ int MPI_Win_test(MPI_Win handle, int *flag)
 {
   CALL(Win_test, handle, flag)
   WINDOW(handle);
-  CHECK(w->origins, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
-  *flag = 1;
-  for (int i = 0; i < w->origins->size && *flag; i++) {
-    answer((struct operation){
-        .kind = OP_IPROBE, .source = w->origins->world[i], .source_tag = TAG_COMPLETE, .communicator = w->c->index, .request = NONE});
-    *flag = (int)own->flag;
+  CHECK(w->is_posted, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  if (w->exposure == NONE) {
+    MPI_Request ignored;
+    struct operation operation = window_call(w, WINDOW_WAIT, 0);
+    w->exposure = operation.request = new_request(REQUEST_SEND, w->c, &ignored);
+    request_at(w->exposure)->is_freed = true;
+    post(operation);
   }
-  for (int i = 0; *flag && i < w->origins->size; i++)
-    await_signal(w, w->origins->world[i], TAG_COMPLETE);
-  if (*flag)
-    forget_group(&w->origins);
+  *flag = end_exposure(w, OP_TESTALL);
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
-}
-
-static void lock(struct window *w, int target, bool is_exclusive)
-{
-  answer((struct operation){
-      .kind = OP_LOCK, .peer = w->c->world[target], .flags = is_exclusive, .tag = TAG_LOCK, .communicator = w->c->index, .request = NONE});
-}
-
-static void unlock(struct window *w, int target)
-{
-  post((struct operation){.kind = OP_UNLOCK, .peer = w->c->world[target], .tag = TAG_LOCK, .communicator = w->c->index, .request = NONE});
 }
 
 INTERPOSE(Win_lock)
@@ -558,8 +613,11 @@ int MPI_Win_lock(int type, int target, int assertion, MPI_Win handle)
   WINDOW(handle);
   CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, MPI_COMM_WORLD, MPI_ERR_LOCKTYPE);
   CHECK(target == MPI_PROC_NULL || (target >= 0 && target < w->c->size), MPI_COMM_WORLD, MPI_ERR_RANK);
-  if (target != MPI_PROC_NULL)
-    lock(w, target, type == MPI_LOCK_EXCLUSIVE);
+  if (target != MPI_PROC_NULL) {
+    CHECK(!w->is_locked[target] && !w->are_locked, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+    w->is_locked[target] = true;
+    synchronise(w, type == MPI_LOCK_EXCLUSIVE ? WINDOW_LOCK_EXCLUSIVE : WINDOW_LOCK, target);
+  }
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
 }
 
@@ -569,8 +627,11 @@ int MPI_Win_unlock(int target, MPI_Win handle)
   CALL(Win_unlock, target, handle)
   WINDOW(handle);
   CHECK(target == MPI_PROC_NULL || (target >= 0 && target < w->c->size), MPI_COMM_WORLD, MPI_ERR_RANK);
-  if (target != MPI_PROC_NULL)
-    unlock(w, target);
+  if (target != MPI_PROC_NULL) {
+    CHECK(w->is_locked[target], MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+    w->is_locked[target] = false;
+    synchronise(w, WINDOW_UNLOCK, target);
+  }
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
 }
 
@@ -579,8 +640,9 @@ int MPI_Win_lock_all(int assertion, MPI_Win handle)
 {
   CALL(Win_lock_all, assertion, handle)
   WINDOW(handle);
-  for (int target = 0; target < w->c->size; target++)
-    lock(w, target, false);
+  CHECK(!w->are_locked, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  w->are_locked = true;
+  synchronise(w, WINDOW_LOCK_ALL, 0);
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
 }
 
@@ -589,29 +651,40 @@ int MPI_Win_unlock_all(MPI_Win handle)
 {
   CALL(Win_unlock_all, handle)
   WINDOW(handle);
-  for (int target = 0; target < w->c->size; target++)
-    unlock(w, target);
+  CHECK(w->are_locked, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  w->are_locked = false;
+  synchronise(w, WINDOW_UNLOCK_ALL, 0);
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
 }
 
-/* Access is over when it returns. Other ranks get their turn, as loops that look at memory need. */
-static int flush(MPI_Win handle)
+static int flush(enum window_call call, int target, MPI_Win handle)
 {
   WINDOW(handle);
-  answer((struct operation){.kind = OP_YIELD});
+  CHECK(target == MPI_PROC_NULL || (target >= 0 && target < w->c->size), MPI_COMM_WORLD, MPI_ERR_RANK);
+  if (target != MPI_PROC_NULL)
+    synchronise(w, call, target);
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
 }
 
-#define FLUSH(name, parameters, arguments)                                                                                               \
+#define FLUSH(name, number, parameters, arguments, target)                                                                               \
   INTERPOSE(name)                                                                                                                        \
   int MPI_##name parameters                                                                                                              \
   {                                                                                                                                      \
     CALL(name, UNPACK arguments)                                                                                                         \
-    return flush(handle);                                                                                                                \
+    return flush(number, target, handle);                                                                                                \
   }
 
-FLUSH(Win_flush, (int target, MPI_Win handle), (target, handle))
-FLUSH(Win_flush_local, (int target, MPI_Win handle), (target, handle))
-FLUSH(Win_flush_all, (MPI_Win handle), (handle))
-FLUSH(Win_flush_local_all, (MPI_Win handle), (handle))
-FLUSH(Win_sync, (MPI_Win handle), (handle))
+FLUSH(Win_flush, WINDOW_FLUSH, (int target, MPI_Win handle), (target, handle), target)
+FLUSH(Win_flush_local, WINDOW_FLUSH_LOCAL, (int target, MPI_Win handle), (target, handle), target)
+FLUSH(Win_flush_all, WINDOW_FLUSH_ALL, (MPI_Win handle), (handle), 0)
+FLUSH(Win_flush_local_all, WINDOW_FLUSH_LOCAL_ALL, (MPI_Win handle), (handle), 0)
+
+/* Other ranks get their turn, as loops that look at memory need. */
+INTERPOSE(Win_sync)
+int MPI_Win_sync(MPI_Win handle)
+{
+  CALL(Win_sync, handle)
+  WINDOW(handle);
+  answer((struct operation){.kind = OP_YIELD});
+  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+}

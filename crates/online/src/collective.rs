@@ -65,6 +65,6 @@ pub(crate) fn collective(operation: &Operation, vectors: &[u64], size: u32) -> O
         CollectiveKind::ReduceScatter => {
             Collective::ReduceScatter { recv_counts: scaled(vectors, sent), flops, datatype }
         }
-        CollectiveKind::Neighbor => return None,
+        CollectiveKind::Neighbor | CollectiveKind::Window => return None,
     })
 }

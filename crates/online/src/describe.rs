@@ -78,7 +78,7 @@ fn arguments(operation: &Operation) -> String {
         }
         Some(OperationKind::SendRecv) => format!(" to rank {peer}, tag {tag}, {bytes} B, {} {on}", from()),
         Some(OperationKind::Probe | OperationKind::Iprobe) => format!(" {} {on}", from()),
-        Some(OperationKind::Collective) => format!(" {on}"),
+        Some(OperationKind::Collective | OperationKind::Window) => format!(" {on}"),
         _ => String::new(),
     }
 }

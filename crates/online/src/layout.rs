@@ -15,10 +15,8 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Any source, any tag.
 pub(crate) const ANY: i32 = -1;
 
-/// Number of the omission of one-sided accesses; the others are those of accesses to files.
-pub(crate) const OMITS_WINDOWS: u32 = 0;
-/// Number of the omission of accesses to files by the shared pointer.
-pub(crate) const OMITS_SHARED_POINTERS: u32 = 2;
+/// Number of the omission of accesses to files by the shared pointer; the other one is that of all accesses to files.
+pub(crate) const OMITS_SHARED_POINTERS: u32 = 1;
 
 /// Who owns a slot; another number: its rank has ended.
 pub(crate) mod turn {
@@ -48,7 +46,7 @@ numbered! {
     /// Kind of an operation.
     pub(crate) enum OperationKind {
         Init, Send, Isend, Recv, Irecv, SendRecv, SendInit, RecvInit, Start, Free, Waitall, Waitany, Waitsome, Testall, Testany, Testsome,
-        GetStatus, Probe, Iprobe, Cancel, Collective, Join, Clock, Sleep, Region, Sync, Finalize, Abort, Omit, Lock, Unlock, Yield, Warn,
+        GetStatus, Probe, Iprobe, Cancel, Collective, Join, Clock, Sleep, Region, Sync, Finalize, Abort, Omit, Window, Yield, Warn,
     }
 }
 
@@ -56,7 +54,7 @@ numbered! {
     /// Kind of a collective operation.
     pub(crate) enum CollectiveKind {
         Barrier, Bcast, Reduce, Allreduce, Alltoall, Alltoallv, Gather, Scatter, Allgather, Gatherv, Scatterv, Allgatherv, ReduceScatter,
-        Scan, Exscan, Neighbor,
+        Scan, Exscan, Neighbor, Window,
     }
 }
 

@@ -14,7 +14,6 @@ mod collective;
 mod describe;
 mod exchange;
 mod layout;
-mod lock;
 mod memory;
 mod program;
 mod record;

@@ -143,8 +143,6 @@ impl Program {
             },
             progress: (0..ranks).map(|_| Mutex::default()).collect(),
             places: Places::default(),
-            locks: Mutex::default(),
-            has_windows: AtomicBool::new(false),
             has_files: AtomicBool::new(false),
             warnings: Mutex::default(),
             has_ended: AtomicBool::new(false),
@@ -188,14 +186,8 @@ impl Program {
 
     /// Returns what the simulated time of the program leaves out.
     pub fn omissions(&self) -> impl Iterator<Item = &'static str> {
-        let omissions = [
-            (
-                &self.run.has_windows,
-                "one-sided accesses took no time, only their synchronisation did: a real run takes longer",
-            ),
-            (&self.run.has_files, "accesses to files took no time: a real run takes longer"),
-        ];
-        omissions.into_iter().filter(|(is_so, _)| is_so.load(Ordering::Relaxed)).map(|(_, omission)| omission)
+        let has_files = self.run.has_files.load(Ordering::Relaxed);
+        has_files.then_some("accesses to files took no time: a real run takes longer").into_iter()
     }
 
     /// Returns what the program has left at its end: requests, communicators and datatypes that it has not completed or freed.

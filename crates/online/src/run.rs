@@ -12,7 +12,6 @@ use trace_mmap::WorkMetric;
 use crate::describe::{Places, Progress};
 use crate::exchange::Exchange;
 use crate::layout::Operation;
-use crate::lock::Locks;
 use crate::memory::Memory;
 
 /// Resources of a run that its ranks share.
@@ -24,9 +23,6 @@ pub(crate) struct Run {
     /// What each rank does.
     pub(crate) progress: Box<[Mutex<Progress>]>,
     pub(crate) places: Places,
-    pub(crate) locks: Mutex<Locks>,
-    /// Flag: there has been a window.
-    pub(crate) has_windows: AtomicBool,
     /// Flag: there has been a file.
     pub(crate) has_files: AtomicBool,
     /// Warnings, each with the ranks that it is about.

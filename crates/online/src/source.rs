@@ -1,8 +1,10 @@
 //! The source of the actions of a rank that is a process: its operations, and the answers to them.
 
+mod windows;
+
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use mpi_model::{ActionSource, Reply, Selection, Status};
 use pdes_core::{Bytes, Rank, SimDuration, SimTime};
@@ -14,10 +16,9 @@ use trace_mmap::{
 
 use crate::agreement::Agreement;
 use crate::collective::collective;
-use crate::layout::{
-    ANY, CollectiveKind, Completion, NONE, OMITS_SHARED_POINTERS, OMITS_WINDOWS, Operation, OperationKind,
-};
+use crate::layout::{ANY, CollectiveKind, Completion, NONE, OMITS_SHARED_POINTERS, Operation, OperationKind};
 use crate::run::Run;
+use windows::OnlineWindow;
 
 /// Delay of the second failed poll at an instant \[s\].
 const SHORTEST_DELAY: f64 = 1e-7;
@@ -39,6 +40,8 @@ pub(crate) struct RankSource<'t> {
     awaited: Awaited,
     /// Communicators, by the numbers of the rank.
     communicators: FxHashMap<u32, CommIdx>,
+    /// Windows, by the communicators that they are made of.
+    windows: FxHashMap<CommIdx, OnlineWindow>,
     /// Requests that are not complete.
     requests: BTreeSet<u32>,
     /// Receives, with the communicator of each; those of persistent ones stay.
@@ -80,6 +83,11 @@ enum Awaited {
     Done(u32),
     /// The data of a collective operation.
     Table(u64),
+    /// The ends of accesses to a window that a synchronisation completes, which began at this instant.
+    Accesses {
+        completed: Vec<u32>,
+        since: SimTime,
+    },
     /// Nothing, but that others had time.
     Time,
     /// The end.
@@ -128,6 +136,7 @@ impl<'t> RankSource<'t> {
             actions: VecDeque::new(),
             awaited: Awaited::Nothing,
             communicators: [(0, CommIdx::WORLD)].into_iter().collect(),
+            windows: FxHashMap::default(),
             requests: BTreeSet::new(),
             receives: FxHashMap::default(),
             sends: FxHashMap::default(),
@@ -191,6 +200,13 @@ impl<'t> RankSource<'t> {
                 }
             }
             Awaited::Table(table) => slot.table.store(table, Ordering::Relaxed),
+            Awaited::Accesses { completed, since } => {
+                completed.into_iter().for_each(|request| self.complete(request, reply));
+                // Loops that look at memory have to end.
+                if reply.clock() == since {
+                    self.delay_poll(since, FREE_YIELDS);
+                }
+            }
             Awaited::Time => self.delay_poll(reply.clock(), FREE_YIELDS),
             Awaited::End => self.has_ended = true,
         }
@@ -274,7 +290,11 @@ impl<'t> RankSource<'t> {
                 | OperationKind::GetStatus
                 | OperationKind::Iprobe
         );
-        if !is_poll && !matches!(kind, OperationKind::Clock | OperationKind::Sync | OperationKind::Yield) {
+        let may_poll = matches!(
+            kind,
+            OperationKind::Clock | OperationKind::Sync | OperationKind::Yield | OperationKind::Window
+        );
+        if !is_poll && !may_poll {
             self.failed_polls = FailedPolls::default();
         }
         let action = match kind {
@@ -348,8 +368,7 @@ impl<'t> RankSource<'t> {
                 self.awaited = Awaited::Time;
                 return Ok(());
             }
-            OperationKind::Lock => return self.lock(operation),
-            OperationKind::Unlock => return self.unlock(operation),
+            OperationKind::Window => self.call_window(operation)?,
             OperationKind::Collective => self.collective(operation)?,
             OperationKind::Join => self.join(operation)?,
             OperationKind::Sleep => {
@@ -517,6 +536,9 @@ impl<'t> RankSource<'t> {
             self.requests.insert(request);
             self.tables.insert(request, table);
         }
+        if kind == Some(CollectiveKind::Window) {
+            return self.create_window(on);
+        }
         let slot = (request != NONE).then(|| self.slot(request));
         if is_neighbor {
             let pairs = |numbers: &[u64]| {
@@ -541,48 +563,19 @@ impl<'t> RankSource<'t> {
 
     /// Notes what the time of the run leaves out.
     fn omit(&self, omission: u32) -> Result<(), String> {
-        // Where ranks read memory of others at the instant of their calls, one of them runs at a time.
-        let (omitted, of_one_thread) = match omission {
-            OMITS_WINDOWS => (&self.run.has_windows, Some("one-sided communication")),
-            OMITS_SHARED_POINTERS => (&self.run.has_files, Some("an access by the shared pointer of a file")),
-            _ => (&self.run.has_files, None),
-        };
-        omitted.store(true, Ordering::Relaxed);
-        match of_one_thread {
-            Some(what) if self.run.settings.threads > 1 => {
-                Err(format!("{what} runs on one thread: set engine.threads = 1"))
-            }
+        self.run.has_files.store(true, Ordering::Relaxed);
+        match omission {
+            OMITS_SHARED_POINTERS => self.require_one_thread("an access by the shared pointer of a file"),
             _ => Ok(()),
         }
     }
 
-    /// Asks for the lock of a window; where another rank holds it, waits for the message of that one.
-    fn lock(&mut self, operation: Operation) -> Result<(), String> {
-        let (on, target) = (self.communicator(operation)?, self.peer(operation.peer)?);
-        let window = self.trace.communicator(on).id;
-        let mut locks = self.run.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_granted = locks.acquire(window, target, self.me, operation.flags != 0);
-        drop(locks);
-        if !is_granted {
-            let tag = Some(Tag::new(operation.tag));
-            let from = Source::Any { tag, communicator: on, recorded: None };
-            let receive = self.call(Call::Recv { from, bytes: Bytes::ZERO });
-            self.actions.push_back(receive);
+    /// Checks that one rank runs at a time, where ranks access memory of others at the instants of their calls.
+    fn require_one_thread(&self, what: &str) -> Result<(), String> {
+        match self.run.settings.threads {
+            0 | 1 => Ok(()),
+            _ => Err(format!("{what} runs on one thread: set engine.threads = 1")),
         }
-        Ok(())
-    }
-
-    /// Gives the lock of a window back, and tells those to whom it is granted.
-    fn unlock(&mut self, operation: Operation) -> Result<(), String> {
-        let (on, target) = (self.communicator(operation)?, self.peer(operation.peer)?);
-        let window = self.trace.communicator(on).id;
-        let granted = self.run.locks.lock().unwrap_or_else(PoisonError::into_inner).release(window, target);
-        for rank in granted {
-            self.put((rank, operation.tag, on), Operation { block: 0, ..operation });
-            let to = self.writer.outgoing(rank, Tag::new(operation.tag), on);
-            self.actions.push_back(Action::Send { to, bytes: Bytes::ZERO });
-        }
-        Ok(())
     }
 
     /// Adds a communicator that the rank has made, by messages of its own.

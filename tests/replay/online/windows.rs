@@ -1,0 +1,135 @@
+//! One-sided communication of programs: the cases of ../shared/oracle/rma, with the times of SMPI, and recordings.
+
+use std::collections::BTreeMap;
+
+use pdes_replay::SavedReport;
+
+use super::Program;
+use crate::command_line::command;
+use crate::reference::rows;
+use crate::shared::shared;
+
+/// Begin and end of a step on each rank \[s\], by its name and its number among those of a rank.
+type Steps = BTreeMap<(String, usize), Vec<(f64, f64)>>;
+
+/// Adds a step of a rank.
+fn add(
+    steps: &mut Steps,
+    counts: &mut BTreeMap<(String, String), usize>,
+    [name, rank, begin, end]: [&str; 4],
+) {
+    let count = counts.entry((name.to_owned(), rank.to_owned())).or_default();
+    *count += 1;
+    let times = (begin.parse().unwrap(), end.parse().unwrap());
+    steps.entry((name.to_owned(), *count)).or_default().push(times);
+}
+
+/// Returns steps in the order of their ends: who comes first at one instant is not a promise.
+fn in_order(mut steps: Steps) -> Steps {
+    let by_end =
+        |one: &(f64, f64), other: &(f64, f64)| one.1.total_cmp(&other.1).then(one.0.total_cmp(&other.0));
+    steps.values_mut().for_each(|times| times.sort_by(by_end));
+    steps
+}
+
+#[test_with::shared]
+fn one_sided_communication_takes_the_time_of_smpi() {
+    let Some(program) = Program::compile(&shared("oracle/rma/rma_micro.c")) else { return };
+    let mut cases: BTreeMap<[String; 4], (Steps, BTreeMap<(String, String), usize>)> = BTreeMap::new();
+    for row in rows(&shared("oracle/rma/expected.csv")) {
+        let case = ["case", "bytes", "np", "platform"].map(|key| row[key].clone());
+        let (steps, counts) = cases.entry(case).or_default();
+        add(steps, counts, ["step", "rank", "begin_s", "end_s"].map(|key| row[key].as_str()));
+    }
+    let mut wrong = String::new();
+    for ([case, bytes, np, platform], (expected, _)) in cases {
+        let settings = [
+            format!("platform.file={:?}", shared("oracle").join(format!("{platform}.xml"))),
+            format!("platform.hosts={:?}", shared("oracle/hosts.txt")),
+            "network.preset='smpi'".to_owned(),
+        ];
+        let flags: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+        let mut run = program.command(np.parse().unwrap(), &flags);
+        let output = run.args([&case, &bytes]).assert().success().get_output().stdout.clone();
+        let (mut found, mut counts) = Default::default();
+        for line in String::from_utf8(output).unwrap().lines() {
+            if let ["step", name, rank, begin, end] = line.split(' ').collect::<Vec<_>>()[..] {
+                add(&mut found, &mut counts, [name, rank, begin, end]);
+            }
+        }
+        let (mut expected, found) = (in_order(expected), in_order(found));
+        // SMPI's exclusive locks let transfers overlap: each rank should have the lock for its own.
+        if case == "lock_put" && np != "2" {
+            const TRANSFER: f64 = 0.002014932;
+            expected.clear();
+            for place in 0..3 {
+                let [begin, end] = [place, place + 1].map(|transfers| f64::from(transfers) * TRANSFER);
+                expected.entry(("lock".to_owned(), 1)).or_default().push((0.0, begin));
+                expected.entry(("put".to_owned(), 1)).or_default().push((begin, begin));
+                expected.entry(("unlock".to_owned(), 1)).or_default().push((begin, end));
+            }
+        }
+        // The second comparison fails here: SMPI's first put comes too late for it, and the second one is waited for.
+        if case == "lock_swap" {
+            expected.remove(&("unlock".to_owned(), 1));
+        }
+        // Ranks are not equally far: whose turn is the second decides when it ends.
+        let keeps_last = case == "lock_fetch_and_op" && platform == "torus-5g";
+        for (step, mut expected) in expected {
+            let mut found = found.get(&step).cloned().unwrap_or_default();
+            if keeps_last {
+                let keep_last = |times: &mut Vec<_>| drop(times.drain(..times.len().saturating_sub(1)));
+                [&mut found, &mut expected].into_iter().for_each(keep_last);
+            }
+            let is_close = |(found, expected): (&(f64, f64), &(f64, f64))| {
+                let limit = |expected: f64| 1.1e-8 + if np == "2" { 0.0 } else { 1e-5 * expected };
+                (found.0 - expected.0).abs() <= limit(expected.0)
+                    && (found.1 - expected.1).abs() <= limit(expected.1)
+            };
+            if found.len() != expected.len() || !found.iter().zip(&expected).all(is_close) {
+                wrong += &format!("{case} {bytes} {np} {platform} {step:?}: {found:?}, SMPI {expected:?}\n");
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// All calls on windows: the data arrive, and the trace of the run has its digest.
+#[test]
+fn windows_have_their_data_and_are_recorded() {
+    let body = "int *memory, got[2] = {0}, one = 1, old, flag, next = (rank + 1) % size, before = (rank + size - 1) % size;\n\
+        MPI_Win win;\nMPI_Group all, to, from;\nMPI_Request request;\n\
+        MPI_Comm_group(MPI_COMM_WORLD, &all);\nMPI_Group_incl(all, 1, &next, &to);\nMPI_Group_incl(all, 1, &before, &from);\n\
+        MPI_Win_allocate(8 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);\n\
+        for (int i = 0; i < 8; i++) memory[i] = 0;\nMPI_Win_fence(MPI_MODE_NOPRECEDE, win);\n\
+        for (int round = 1; round < 4; round++) {\n\
+        int sent = 100 * rank + round;\nMPI_Put(&sent, 1, MPI_INT, next, 0, 1, MPI_INT, win);\nMPI_Win_fence(0, win);\n\
+        if (memory[0] != 100 * before + round) printf(\"put\\n\");\n\
+        MPI_Get(got, 1, MPI_INT, next, 0, 1, MPI_INT, win);\nMPI_Win_fence(0, win);\n\
+        if (got[0] != sent) printf(\"get\\n\");\nusleep(3 * rank);\n\
+        MPI_Win_post(from, 0, win);\nMPI_Win_start(to, 0, win);\nMPI_Put(&sent, 1, MPI_INT, next, 1, 1, MPI_INT, win);\n\
+        MPI_Win_complete(win);\nif (round % 2) MPI_Win_wait(win);\nelse for (flag = 0; !flag;) MPI_Win_test(win, &flag);\n\
+        if (memory[1] != 100 * before + round) printf(\"exposure\\n\");\nMPI_Barrier(MPI_COMM_WORLD);\n\
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);\nMPI_Get(got, 1, MPI_INT, 0, 2, 1, MPI_INT, win);\n\
+        MPI_Win_flush_local(0, win);\ngot[0]++;\nMPI_Put(got, 1, MPI_INT, 0, 2, 1, MPI_INT, win);\nMPI_Win_unlock(0, win);\n\
+        MPI_Win_lock_all(0, win);\nMPI_Fetch_and_op(&one, &old, MPI_INT, 0, 3, MPI_SUM, win);\n\
+        MPI_Accumulate(&one, 1, MPI_INT, next, 4, 1, MPI_INT, MPI_SUM, win);\n\
+        MPI_Rget(&got[1], 1, MPI_INT, next, 4, 1, MPI_INT, win, &request);\nMPI_Wait(&request, MPI_STATUS_IGNORE);\n\
+        MPI_Rput(&sent, 1, MPI_INT, next, 5, 1, MPI_INT, win, &request);\nMPI_Wait(&request, MPI_STATUS_IGNORE);\n\
+        int mine = rank + 1, nobody = 0;\nMPI_Win_flush_all(win);\n\
+        MPI_Compare_and_swap(&mine, &nobody, &old, MPI_INT, 0, 6, win);\nMPI_Win_unlock_all(win);\n\
+        MPI_Barrier(MPI_COMM_WORLD);\n}\nMPI_Win_fence(0, win);\n\
+        printf(\"%d %d %d %d %d %d\\n\", rank, got[1], memory[2], memory[3], memory[4], memory[6] > 0);\nMPI_Win_free(&win);";
+    let Some(program) = Program::with_body(body) else { return };
+    let (trace, report) = (program.folder.path("run.pdt"), program.folder.path("replay.json"));
+    let trace = trace.to_string_lossy().into_owned();
+    for flags in [&["--model", "contention-free"], &["--set", "network.preset='smpi'"]] {
+        let (lines, digest) =
+            program.lines_and_digest(4, &[flags, &["--record", &trace] as &[&str]].concat());
+        assert_eq!(lines, ["0 3 12 12 3 1", "1 3 0 0 3 0", "2 3 0 0 3 0", "3 3 0 0 3 0"]);
+        let mut replay = command();
+        replay.arg("run").arg(program.folder.path("run.toml")).args(flags);
+        replay.args(["--trace", &trace, "--report"]).arg(&report).assert().success();
+        assert_eq!(SavedReport::from_path(&report).unwrap().digest.to_string(), digest, "{flags:?}");
+    }
+}
