@@ -8,7 +8,7 @@
 //!   messages are there then that can be sent without it, so that the order of everything else makes no difference: the partial-order
 //!   reduction of ISP (Vakkalanka, *Efficient Dynamic Verification Algorithms for MPI Applications*, 2010). The run
 //!   [notes](Run) the choices, and the other ends that each had.
-//! - The [search](search) runs the program again for each other end, depth first. A message that is sent after a choice, but not because of it
+//! - The [search](search()) runs the program again for each other end, depth first. A message that is sent after a choice, but not because of it
 //!   (Lamport's order, as in dynamic partial-order reduction: Flanagan and Godefroid 2005), is another end as well: the choice waits for
 //!   it. Where that cannot come about, the run ends in a deadlock of its own, and is not counted.
 #![forbid(unsafe_code)]

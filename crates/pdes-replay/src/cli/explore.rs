@@ -1,5 +1,7 @@
 //! The command that runs a program in all orders of messages that MPI allows.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -70,6 +72,8 @@ struct Exploration<'a> {
     arguments: &'a ExploreArguments,
     spec: RunSpec,
     subject: Subject,
+    /// Warnings so far: runs repeat them.
+    warned: RefCell<BTreeSet<String>>,
 }
 
 enum Subject {
@@ -123,7 +127,7 @@ fn specify(arguments: &ExploreArguments) -> Result<Exploration<'_>> {
     };
     // The program of a trace counts in the time of its machine.
     let spec = RunSpec { threads: 1, trace_speed: None, ..spec };
-    Ok(Exploration { arguments, spec, subject })
+    Ok(Exploration { arguments, spec, subject, warned: RefCell::default() })
 }
 
 /// Loads the program of a trace.
@@ -165,7 +169,7 @@ impl Exploration<'_> {
             Some(path) => {
                 let schedule = read_schedule(path)?;
                 // One run has no more to it.
-                let mut findings = search(1, |_, run| self.run_under(&schedule, run))?;
+                let mut findings = search(1, |_, run| self.warn(self.run_on(&self.spec, &schedule, run)?))?;
                 findings.complete = true;
                 findings
             }
@@ -184,17 +188,28 @@ impl Exploration<'_> {
     fn run_under(&self, schedule: &Schedule, run: &Run) -> Result<Ending> {
         let spec = &self.spec;
         let uncontended = RunSpec { model: Model::uncontended(), epoch: Epoch::Exact, ..spec.clone() };
-        let ending = self.run_on(&uncontended, schedule, run)?;
+        let ended = self.run_on(&uncontended, schedule, run)?;
         let is_timed = spec.model.key == uncontended.model.key;
-        match ending {
+        match ended.0 {
             Ending::Completed { .. } if !is_timed => {
-                self.run_on(spec, &run.schedule(schedule), &Run::default())
+                self.warn(self.run_on(spec, &run.schedule(schedule), &Run::default())?)
             }
-            ending => Ok(ending),
+            _ => self.warn(ended),
         }
     }
 
-    fn run_on(&self, spec: &RunSpec, schedule: &Schedule, run: &Run) -> Result<Ending> {
+    /// Warns of what a run leaves out, the first time.
+    fn warn(&self, (ending, warnings): (Ending, Vec<String>)) -> Result<Ending> {
+        let mut warned = self.warned.borrow_mut();
+        for warning in warnings {
+            if warned.insert(warning.clone()) {
+                tracing::warn!("{warning}");
+            }
+        }
+        Ok(ending)
+    }
+
+    fn run_on(&self, spec: &RunSpec, schedule: &Schedule, run: &Run) -> Result<(Ending, Vec<String>)> {
         match &self.subject {
             Subject::Command(ranks, settings) => {
                 run_command((&self.arguments.command, *ranks, *settings), spec, schedule, run)
@@ -204,12 +219,19 @@ impl Exploration<'_> {
     }
 }
 
-/// Replays a trace under a schedule.
-fn run_trace(recorded: &Recorded, spec: &RunSpec, schedule: &Schedule, run: &Run) -> Result<Ending> {
+/// Replays a trace under a schedule; returns its end, and warnings.
+fn run_trace(
+    recorded: &Recorded,
+    spec: &RunSpec,
+    schedule: &Schedule,
+    run: &Run,
+) -> Result<(Ending, Vec<String>)> {
     let spec = spec.with_code(Scheduled::new(recorded.clone(), schedule, run));
     let simulation = Simulation::load(&spec)?;
-    Ok(match simulation.replay(&Progress::new(1)) {
+    let mut warnings = simulation.warnings();
+    let ending = match simulation.replay(&Progress::new(1)) {
         Ok(outcome) => {
+            warnings.extend(simulation.outcome_warnings(&outcome));
             let time_s = outcome.simulated_time().as_secs_f64();
             Ending::Completed { time_s, mistakes: Vec::new() }
         }
@@ -225,19 +247,27 @@ fn run_trace(recorded: &Recorded, spec: &RunSpec, schedule: &Schedule, run: &Run
             Ending::Failed(Failure { message: error.to_string(), calls: Vec::new() })
         }
         Err(error) => return Err(error.into()),
-    })
+    };
+    Ok((ending, warnings))
 }
 
-/// Runs a command with so many ranks under a schedule.
+/// Runs a command with so many ranks under a schedule; returns its end, and warnings.
 fn run_command(
     (command, ranks, settings): (&[OsString], u32, Settings),
     spec: &RunSpec,
     schedule: &Schedule,
     run: &Run,
-) -> Result<Ending> {
+) -> Result<(Ending, Vec<String>)> {
     let program = Program::start(command, ranks, settings)?;
     let spec = spec.with_code(Scheduled::new(program.clone(), schedule, run));
-    let outcome = Simulation::load(&spec).and_then(|simulation| simulation.replay(&Progress::new(1)));
+    let mut warnings = Vec::new();
+    let outcome = Simulation::load(&spec).and_then(|simulation| {
+        warnings.extend(simulation.warnings());
+        let outcome = simulation.replay(&Progress::new(1))?;
+        warnings.extend(simulation.outcome_warnings(&outcome));
+        Ok(outcome)
+    });
+    warnings.extend(program.omissions().map(str::to_owned));
     // Its calls are known while its processes are there.
     let failure = |error: RunError| Failure { message: error.to_string(), calls: program.calls() };
     let ending = match outcome {
@@ -262,7 +292,7 @@ fn run_command(
     if !matches!(ending, Ending::Completed { .. }) {
         program.kill();
     }
-    Ok(ending)
+    Ok((ending, warnings))
 }
 
 fn read_schedule(path: &Path) -> Result<Schedule> {
