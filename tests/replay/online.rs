@@ -265,6 +265,11 @@ fn mistakes_are_named_with_rank_and_call() {
         ("if (rank == 1) abort();", "was ended by signal 6 (abort) before MPI_Finalize", 134),
         ("MPI_Send(&rank, 1, MPI_INT, 9, 0, MPI_COMM_WORLD);", "in MPI_Send", 1),
         (
+            "MPI_Gather(&rank, 1, MPI_DATATYPE_NULL, &size, 1, MPI_INT, 0, MPI_COMM_WORLD);",
+            "MPI_ERR_TYPE: invalid datatype",
+            1,
+        ),
+        (
             "if (rank) MPI_Barrier(MPI_COMM_WORLD); else MPI_Bcast(&rank, 1, MPI_INT, 0, MPI_COMM_WORLD);",
             "has MPI_Bcast in the same collective operation, called from /",
             1,

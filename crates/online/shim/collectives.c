@@ -389,6 +389,11 @@ static void fill_vector(struct collective *o, int first, const struct buffers *b
 /* Roots of intercommunicators: MPI_ROOT at the root, MPI_PROC_NULL at others of its group. */
 #define CHECK_ROOT CHECK((root >= 0 && root < peers(c)) || (c->remote && (root == MPI_ROOT || root == MPI_PROC_NULL)), handle, MPI_ERR_ROOT);
 
+/* Types that only the root uses, or only the others; a member of the root's group of an intercommunicator uses none. */
+#define CHECK_AT_ROOT(type) CHECK(!is_root_of(c, root) || is_usable(type), handle, MPI_ERR_TYPE);
+#define CHECK_AT_OTHERS(buffer, count, type)                                                                                              \
+  CHECK(buffer == MPI_IN_PLACE || count == 0 || (c->remote && root < 0) || is_usable(type), handle, MPI_ERR_TYPE);
+
 #define CHECK_OP CHECK(op != MPI_OP_NULL, handle, MPI_ERR_OP);
 
 static void set_root(struct collective *o, int root)
@@ -397,7 +402,8 @@ static void set_root(struct collective *o, int root)
   o->operation.peer = root == MPI_ROOT ? own_member(o->c) : root == MPI_PROC_NULL ? -1 : sender(o->c, root);
 }
 
-static bool is_root(const struct collective *o) { return o->c->remote ? o->root == MPI_ROOT : o->c->rank == o->root; }
+static bool is_root_of(const struct communicator *c, int root) { return c->remote ? root == MPI_ROOT : c->rank == root; }
+static bool is_root(const struct collective *o) { return is_root_of(o->c, o->root); }
 /* The own group sends to the root, or receives from it. */
 static bool is_opposite(const struct collective *o) { return o->root >= 0; }
 
@@ -569,6 +575,8 @@ static void begin_gather(struct collective *o, const void *from, int send_count,
 }
 
 #define GATHER(kind_, counts, displacements, count)                                                                                      \
+  CHECK_AT_ROOT(type)                                                                                                                    \
+  CHECK_AT_OTHERS(from, send_count, send_type)                                                                                           \
   o.kind = kind_;                                                                                                                        \
   begin_gather(&o, from, send_count, send_type, to, count, counts, displacements, type, root)
 
@@ -610,11 +618,12 @@ static void begin_scatter(struct collective *o, const struct buffers *b, void *t
 static struct buffers at_root(struct communicator *c, int root, bool is_vector, struct buffers buffers)
 {
   static const int none[1];
-  bool here = c->remote ? root == MPI_ROOT : c->rank == root;
-  return here ? buffers : (struct buffers){.counts = is_vector ? none : NULL, .type = MPI_DATATYPE_NULL};
+  return is_root_of(c, root) ? buffers : (struct buffers){.counts = is_vector ? none : NULL, .type = MPI_DATATYPE_NULL};
 }
 
 #define SCATTER(is_vector, ...)                                                                                                          \
+  CHECK_AT_ROOT(send_type)                                                                                                               \
+  CHECK_AT_OTHERS(to, count, type)                                                                                                       \
   struct buffers b = at_root(c, root, is_vector, (struct buffers){__VA_ARGS__});                                                         \
   begin_scatter(&o, &b, to, count, type, root)
 

@@ -37,7 +37,8 @@ impl Progress {
 
     /// Describes the call in progress.
     pub(crate) fn describe(&self, memory: &Memory, rank: u32, places: &Places) -> Option<String> {
-        let operation = self.operation?;
+        // The begin of a rank is no call that its program makes between others.
+        let operation = self.operation.filter(|operation| !operation.name().is_empty())?;
         let mut text = call(&operation, places);
         let waits = matches!(
             OperationKind::from_number(operation.kind),

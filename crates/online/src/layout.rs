@@ -134,7 +134,7 @@ pub(crate) struct Slot {
     pub(crate) table: AtomicU64,
     received: [u8; size_of::<Completion>()],
     pub(crate) call: [u8; 40],
-    site: AtomicU64,
+    pub(crate) site: AtomicU64,
 }
 
 /// Head of a block in an arena.

@@ -131,9 +131,12 @@ impl Memory {
         self.read(self.slot_offset(rank, OPERATION + index * size_of::<Operation>() as u64))
     }
 
-    /// Returns whether a rank is in a call.
-    pub(crate) fn is_in_call(&self, rank: u32) -> bool {
-        self.slot(rank).call[0] != 0
+    /// Returns the call of a rank that has the turn, and its return address; `None` if it is in none.
+    pub(crate) fn call(&self, rank: u32) -> Option<(String, u64)> {
+        let slot = self.slot(rank);
+        let name = slot.call.split(|byte| *byte == 0).next().unwrap_or_default();
+        let is_in_call = !name.is_empty();
+        is_in_call.then(|| (String::from_utf8_lossy(name).into_owned(), slot.site.load(Ordering::Relaxed)))
     }
 
     /// Returns the process of a rank.

@@ -11,7 +11,7 @@ use trace_mmap::WorkMetric;
 
 use crate::describe::{Places, Progress};
 use crate::exchange::Exchange;
-use crate::layout::Operation;
+use crate::layout::{Operation, turn};
 use crate::memory::Memory;
 
 /// Resources of a run that its ranks share.
@@ -141,12 +141,16 @@ impl Run {
     /// Returns the calls in which ranks are, with the place in the program from which each is made.
     pub(crate) fn calls(&self) -> Vec<String> {
         let call = |rank| {
-            if !self.memory.is_in_call(rank) {
-                return None;
-            }
             let progress = self.progress[rank as usize].lock().unwrap_or_else(PoisonError::into_inner);
-            let call = progress.describe(&self.memory, rank, &self.places);
-            call.map(|call| format!("rank {rank} in {call}"))
+            let call = match self.memory.slot(rank).turn.load(Ordering::Acquire) {
+                turn::SIMULATOR => progress.describe(&self.memory, rank, &self.places)?,
+                // It has not ended, and is in a call, or between two.
+                _ => progress
+                    .operation
+                    .and(self.memory.call(rank))
+                    .map(|(name, site)| format!("{name}{}", self.places.called_from(site)))?,
+            };
+            Some(format!("rank {rank} in {call}"))
         };
         (0..self.memory.ranks()).filter_map(call).collect()
     }
