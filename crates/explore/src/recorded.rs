@@ -202,7 +202,14 @@ impl RecordedSource<'_> {
             Call::FreeCommunicator { communicator } => {
                 Call::FreeCommunicator { communicator: self.communicator(trace, communicator) }
             }
-            other => other,
+            Call::Window { communicator, group, slot, call, access, completed, puts } => {
+                let communicator = self.communicator(trace, communicator);
+                Call::Window { communicator, group, slot, call, access, completed, puts }
+            }
+            call @ (Call::Waitall { .. } | Call::Start { .. } | Call::Free { .. }) => call,
+            call @ (Call::File { .. } | Call::SetView { .. } | Call::Cancel { .. } | Call::Unmodelled(_)) => {
+                return Err(format!("explore has no {} of traces", call.name()).into());
+            }
         };
         Ok(self.call(call))
     }
