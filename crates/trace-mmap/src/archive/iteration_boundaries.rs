@@ -103,8 +103,8 @@ impl IterationBoundaries {
         let Self { body, upcoming_equal, completed_equal, .. } = *self;
         (self.is_at_boundary && self.iteration_start.actions == position).then_some(IterationBoundary {
             loop_id: body,
-            upcoming_equal: upcoming_equal,
-            completed_equal: completed_equal,
+            upcoming_equal,
+            completed_equal,
         })
     }
 

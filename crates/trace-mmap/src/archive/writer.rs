@@ -323,7 +323,7 @@ impl ArchiveWriter {
             rank,
             program,
             tally,
-            StoredColumns { blocks_offset: base, columns, has_inserts: has_inserts },
+            StoredColumns { blocks_offset: base, columns, has_inserts },
             linkable,
         );
         Ok(())
