@@ -158,11 +158,6 @@ fn wrong_sections_and_models_are_refused_by_name() {
         "[energy.links] \"*\": expected watts of 0 or more",
     );
     refuse(&format!("{enabled}carbon_intensity = [['1s', 3]]\n"), 2, "carbon_intensity: expected");
-    refuse(
-        &format!("{enabled}[network]\nmodel = 'packets'\n"),
-        1,
-        "energy: the model \"packets\" records no loads of hosts; take network.model = \"flow\"",
-    );
     let config = folder.write("run.toml", &format!("{base}{enabled}"));
     let warned = contains("2 host(s), the first \"node-0\", count 0 W")
         .and(contains("count 0 W: give their power in [energy.links]"));

@@ -392,7 +392,11 @@ fn profiles_of_a_configuration() {
         .stderr(contains("has no such host").and(contains("node-0")));
     let packets = format!("{base}model = 'packets'\n{points}").replace("latency = '0s'", "latency = '1us'");
     let packets = folder.write("wrong.toml", &packets);
-    command().arg("run").arg(packets).assert().failure().stderr(contains("resources that change"));
+    command().arg("run").arg(packets).assert().success();
+    let latency = "[[profile]]\nlink = '*'\nquantity = 'latency'\npoints = [['1s', 2]]\n";
+    let latency = format!("{base}model = 'packets'\n{latency}").replace("latency = '0s'", "latency = '1us'");
+    let latency = folder.write("wrong.toml", &latency);
+    command().arg("run").arg(latency).assert().code(FAILED).stderr(contains("packets keep their order"));
 }
 
 /// Profiles that recur change a replay in the same way on any number of threads and processes, and in parts.

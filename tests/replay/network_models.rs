@@ -91,6 +91,7 @@ static BUS: Model = Model {
     section: Some(ModelSection::of::<BusSection>()),
     network: Some(Network {
         capabilities: Capabilities::NONE,
+        records_links: false,
         replay: |replay| {
             let section = replay.model_parameters().clone().try_into().expect("the section was checked");
             replay.on(Bus::new(section)).map(|(outcome, bus)| {

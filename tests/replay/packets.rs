@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
-use pdes_core::{Cluster, Progress};
-use pdes_replay::{Config, ExecutionMode, Outcome, Report, RunError, Simulation};
+use netmodel::{LinkId, Resource, ResourceChange};
+use pdes_core::{Cluster, Progress, SimTime};
+use pdes_replay::{
+    CheckpointPlan, Config, ExecutionMode, Outcome, Report, RunError, RunSpec, Simulation, StopHandle,
+};
 
-use crate::checkpoints::replay_in_parts;
+use crate::checkpoints::{replay_in_parts, replay_spec_in_parts};
 use crate::command_line::{Folder, command};
 use crate::forward::PROTOCOLS;
 use crate::matrix::digest;
@@ -18,6 +22,9 @@ const ROUTINGS: [&str; 4] = ["minimal", "ecmp", "spray", "adaptive"];
 const DRAGONFLY: &str = "[topology]\nkind = 'dragonfly'\ngroups = 4\nblue = 1\nchassis = 1\nblack = 1\nblades = 4\ngreen = 1\nnodes = 1\n\
                          speed = '10Gf'\nbandwidth = '12.5GBps'\nlatency = '500ns'\n";
 const OF_DRAGONFLIES: [&str; 4] = ["valiant", "ugal-l", "ugal-g", "par"];
+
+/// Needs the loads of links and of hosts.
+const POWER: &str = "energy.enabled=true";
 
 /// The settings of a replay of packets on one of the platforms of 16 hosts.
 struct Case {
@@ -34,6 +41,7 @@ impl Case {
             "packets.packet_bytes=512",
             "packets.buffer_bytes=1024",
             "platform.routing='textbook'",
+            "analysis.links=true",
         ];
         Self { platform: platform.to_owned(), settings: settings.map(str::to_owned).to_vec() }
     }
@@ -122,12 +130,36 @@ fn replays_resume_from_checkpoints() {
     );
     for case in Case::all(&folder) {
         let settings = case.with(&[]);
-        let whole = digest(&replay(&halo, &case.platform, &settings));
+        let whole = replay(&halo, &case.platform, &settings);
         let parts = Folder::new();
         let (outcome, stops) = replay_in_parts(config(&halo, &case.platform, &settings), &parts);
-        assert_eq!(digest(&outcome.unwrap()), whole, "{settings:?}");
+        let outcome = outcome.unwrap();
+        assert_eq!(digest(&outcome), digest(&whole), "{settings:?}");
+        assert!(outcome.links.is_some() && outcome.links == whole.links, "{settings:?}: loads of links");
         assert!(stops > 3, "{settings:?}: {stops} stops");
     }
+}
+
+#[test]
+fn checkpoints_of_other_queues_are_refused() {
+    let folder = Folder::new();
+    let case = Case::new(&folder.write("tree.toml", TREE), "fifo", "spray");
+    let ring = generate(&folder, "ring", &["--ranks=16", "--rounds=3"]);
+    let replay = |seed: &str, stop: bool| {
+        let mut config = config(&ring, &case.platform, &case.with(&[seed]));
+        config.set_path("checkpoint", "directory", &folder.path("checkpoints"));
+        config.insert("checkpoint", "resume", true.into());
+        let handle = StopHandle::default();
+        if stop {
+            handle.request();
+        }
+        let simulation = Simulation::load(&config.resolve().unwrap()).unwrap().with_stop(handle);
+        simulation.replay(&Progress::new(1)).map(drop)
+    };
+    assert!(matches!(replay("packets.seed=1", true), Err(RunError::Stopped { .. })));
+    let refused = replay("packets.seed=2", false).unwrap_err().to_string();
+    assert!(refused.contains("[packets]"), "{refused}");
+    replay("packets.seed=1", false).unwrap();
 }
 
 /// Any number of threads and of processes has the same bits, with messages of all protocols and other regions.
@@ -143,12 +175,12 @@ fn regions_have_the_bits_of_one_thread() {
     );
     let on_torus = ["fifo", "credits"]
         .into_iter()
-        .flat_map(|queues| ["minimal", "spray"].map(|routing| Case::new(&torus, queues, routing)));
+        .flat_map(|queues| ["minimal", "spray", "valiant"].map(|routing| Case::new(&torus, queues, routing)));
     for (number, case) in Case::all(&folder).into_iter().chain(on_torus).enumerate() {
         // Each case with some of the protocols.
         for protocol in PROTOCOLS.iter().skip(number % 2).step_by(2) {
             let settings = case.with(&[protocol]);
-            let whole = digest(&replay(&halo, &case.platform, &settings));
+            let whole = replay(&halo, &case.platform, &settings);
             for (threads, processes, regions) in [(3, 1, "'auto'"), (1, 2, "7"), (2, 3, "16")] {
                 let regions = if case.is_aligned() { "'auto'" } else { regions };
                 let mut config = config(&halo, &case.platform, &settings);
@@ -163,10 +195,55 @@ fn regions_have_the_bits_of_one_thread() {
                     simulation.run(&mut cluster, &Progress::new(threads)).unwrap()
                 });
                 let first = outcomes.into_iter().next().unwrap().expect("no process panics");
-                let found = digest(&first.expect("it is the first"));
-                assert_eq!(found, whole, "{settings:?} on {threads} threads of {processes} processes");
+                let found = first.expect("it is the first");
+                let how = format!("{settings:?} on {threads} threads of {processes} processes");
+                assert_eq!(digest(&found), digest(&whole), "{how}");
+                assert!(found.links.is_some() && found.links == whole.links, "{how}: loads of links");
             }
         }
+    }
+}
+
+/// Links that get slower, fail and return: the same bits on threads and processes, and in parts.
+#[test]
+fn links_that_change_have_one_result() {
+    let folder = Folder::new();
+    let platform = folder.write("tree.toml", TREE);
+    let halo = generate(&folder, "halo3d", &["--cells=24,24,24", "--processes=2,2,4", "--iterations=2"]);
+    for (queues, routing) in [("fifo", "spray"), ("fifo", "minimal"), ("credits", "minimal")] {
+        let case = Case::new(&platform, queues, routing);
+        let usual = load(&halo, &platform, &case.with(&[]));
+        let unchanged = usual.replay(&Progress::new(1)).unwrap().simulated_time();
+        let at = |part: f64| SimTime::from_picos((unchanged.as_picos() as f64 * part) as u64);
+        let values = |link: LinkId| match link.get() % 3 {
+            0 => vec![(0.2, 3e9), (0.6, 12.5e9)],
+            1 => vec![(0.3, 0.0), (0.8, 12.5e9)],
+            _ => vec![],
+        };
+        let links = (0..usual.platform().links().len() as u32).map(LinkId::new);
+        let changes: Vec<ResourceChange> = links
+            .flat_map(|link| {
+                let resource = Resource::Bandwidth(link);
+                let change = move |(part, value)| ResourceChange { at: at(part), resource, value };
+                values(link).into_iter().map(change)
+            })
+            .collect();
+        let spec = RunSpec { changes, ..usual.spec().clone() };
+        let replay = |threads| {
+            let simulation = Simulation::load(&RunSpec { threads, ..spec.clone() }).unwrap();
+            simulation.replay(&Progress::new(threads)).unwrap()
+        };
+        let whole = replay(1);
+        assert!(whole.simulated_time() > unchanged, "{queues} {routing}");
+        let on_threads = replay(3);
+        assert_eq!(digest(&on_threads), digest(&whole), "{queues} {routing}");
+        assert_eq!(on_threads.links, whole.links, "{queues} {routing}");
+        let (directory, interval) = (Folder::new(), Duration::from_secs(3600));
+        let plan = CheckpointPlan { directory: directory.path("checkpoints"), interval, resume: true };
+        let (parts, stops) = replay_spec_in_parts(&RunSpec { checkpoints: Some(plan), ..spec });
+        let parts = parts.unwrap();
+        assert!(stops > 3 && digest(&parts) == digest(&whole), "{queues} {routing}: {stops} stops");
+        assert_eq!(parts.links, whole.links, "{queues} {routing}");
     }
 }
 
@@ -186,11 +263,24 @@ fn repeated_iterations_are_skipped_exactly() {
     let program = generate(&folder, "allreduce-loop", &["--ranks=16", "--iterations=40"]);
     // These iterations do not begin at aligned instants.
     for case in Case::all(&folder).into_iter().filter(|case| !case.is_aligned()) {
-        let whole = digest(&replay(&program, &case.platform, &case.with(&[])));
+        let whole = replay(&program, &case.platform, &case.with(&[POWER]));
         for threads in ["engine.threads=1", "engine.threads=3"] {
-            let settings = case.with(&["engine.fast_forward=true", threads, "parallel.oversubscribe=true"]);
+            let fast = ["engine.fast_forward=true", threads, "parallel.oversubscribe=true", POWER];
+            let settings = case.with(&fast);
             let forwarded = replay(&program, &case.platform, &settings);
-            assert_eq!(digest(&forwarded), whole, "{settings:?}");
+            assert_eq!(digest(&forwarded), digest(&whole), "{settings:?}");
+            assert!(
+                forwarded.links.is_some() && forwarded.links == whole.links,
+                "{settings:?}: loads of links"
+            );
+            let [found, expected] = [&forwarded, &whole].map(|outcome| {
+                let hosts = &outcome.hosts.as_ref().expect("energy needs them").hosts;
+                hosts.iter().flat_map(|host| &host.busy).sum::<f64>()
+            });
+            assert!(
+                (found / expected - 1.0).abs() < 1e-9,
+                "{settings:?}: {found} ps, expected {expected} ps"
+            );
             let skipped = forwarded.fast_forward.unwrap().skipped_iterations;
             assert!(skipped >= 30, "{settings:?}: {skipped} iterations");
         }

@@ -106,6 +106,7 @@ static POST: Model = Model {
     section: None,
     network: Some(Network {
         capabilities: Capabilities { checkpoint: true, fast_forward: true, ..Capabilities::NONE },
+        records_links: false,
         replay: |replay| replay.on(Post::new(None)).map(|(outcome, _)| outcome),
         regions: Some(RegionalNetwork {
             plan: Some(|_, platform| {

@@ -247,13 +247,13 @@ impl ResourceChanges {
     }
 
     /// Returns all values of a resource after its changes, while it is on.
-    pub(crate) fn values(&self, resource: Resource) -> impl Iterator<Item = f64> {
+    pub fn values(&self, resource: Resource) -> impl Iterator<Item = f64> {
         let values = self.schedules.get(&resource).and_then(|schedule| schedule.values.as_ref());
         values.into_iter().flat_map(Profile::points).map(|(_, value)| value)
     }
 
-    /// Returns the first resource that is at 0 at any time, and since when.
-    pub(crate) fn first_off(&self) -> impl Iterator<Item = (Resource, SimTime)> {
+    /// Returns the resources that are at 0 at any time, and since when.
+    pub fn first_off(&self) -> impl Iterator<Item = (Resource, SimTime)> {
         self.schedules.iter().filter_map(|(&resource, schedule)| {
             let points = schedule.profiles().flat_map(Profile::points);
             let off = points.filter(|(_, value)| *value == 0.0).map(|(at, _)| at).min()?;
@@ -273,7 +273,7 @@ impl ResourceChanges {
     }
 
     /// Returns the first instant after another one at which one of some resources changes.
-    pub(crate) fn next_change(
+    pub fn next_change(
         &self,
         resources: impl IntoIterator<Item = Resource>,
         after: SimTime,

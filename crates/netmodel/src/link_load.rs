@@ -60,15 +60,26 @@ pub struct LinkTotals<'a> {
 }
 
 impl LinkLoads {
-    /// Combines the totals of links, up to the end of a run.
-    pub(crate) fn new<'a>(
+    /// Combines the totals of links, up to the end of a run. A link that several parts of a network use has the sum of their totals, in
+    /// their order.
+    ///
+    /// # Panics
+    /// If the platform lacks a link.
+    pub fn new<'a>(
         platform: &Platform,
         end: SimTime,
-        all_totals: impl Iterator<Item = LinkTotals<'a>>,
+        all_totals: impl IntoIterator<Item = LinkTotals<'a>>,
     ) -> Self {
-        let mut all_totals: Vec<LinkTotals<'_>> =
-            all_totals.filter(|totals| totals.is_reported(platform)).collect();
+        let mut all_totals: Vec<LinkTotals<'_>> = all_totals.into_iter().collect();
         all_totals.sort_by_key(|totals| totals.link);
+        all_totals.dedup_by(|later, totals| {
+            let is_same = later.link == totals.link;
+            if is_same {
+                totals.merge(later);
+            }
+            is_same
+        });
+        all_totals.retain(|totals| totals.is_reported(platform));
         let scales = all_totals.iter().map(|totals| totals.bins.scale());
         let scale = scales.fold(bins::scale_of(end.as_picos()), u32::max);
         let loads = all_totals.iter().map(|totals| totals.load(platform, scale, end.as_picos()));
@@ -86,7 +97,7 @@ impl LinkTotals<'_> {
     }
 
     /// Adds what the link carried in another part of the run.
-    pub(crate) fn merge(&mut self, other: &LinkTotals<'_>) {
+    fn merge(&mut self, other: &LinkTotals<'_>) {
         self.bytes += other.bytes;
         self.saturated += other.saturated;
         self.bins.to_mut().merge(&other.bins);
@@ -94,7 +105,7 @@ impl LinkTotals<'_> {
     }
 
     /// Copies the bins out of the region that holds them.
-    pub(crate) fn into_owned(self) -> LinkTotals<'static> {
+    pub fn into_owned(self) -> LinkTotals<'static> {
         let by_bandwidth = Cow::Owned(self.by_bandwidth.into_owned());
         LinkTotals { bins: Cow::Owned(self.bins.into_owned()), by_bandwidth, ..self }
     }

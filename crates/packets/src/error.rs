@@ -100,10 +100,113 @@ pub enum PacketError {
         /// The host that receives, or one behind the same switch.
         dst: String,
     },
+    /// The routing takes no table.
+    #[error(
+        "packets.table gives ways to packets, and packets.routing = {routing:?} takes others: set \"ecmp\", \"spray\" or \"adaptive\", or \
+         leave the table out"
+    )]
+    UnusedTable {
+        /// The routing.
+        routing: String,
+    },
+    /// The platform has no host or link of a name.
+    #[error(
+        "packets.table, entry {entry}: the platform has no host, or no link between two nodes, of the name {name:?}: \"platform show\" with \
+         --route lists the links of a route"
+    )]
+    UnknownInTable {
+        /// Number of the entry, from 1.
+        entry: usize,
+        /// The name.
+        name: String,
+    },
+    /// Weights and links do not fit.
+    #[error(
+        "packets.table, entry {entry}: found {found} weights for {links} links, expected one above 0 for each, or none at all"
+    )]
+    BadWeights {
+        /// Number of the entry, from 1.
+        entry: usize,
+        /// Number of weights.
+        found: usize,
+        /// Number of links.
+        links: usize,
+    },
+    /// The table uses a link that has failed.
+    #[error(
+        "packets.table, entry {entry}: the link {link:?} has failed (packets.degraded): leave it out of the table"
+    )]
+    FailedInTable {
+        /// Number of the entry, from 1.
+        entry: usize,
+        /// The link.
+        link: String,
+    },
+    /// A way of the table ends before its destination.
+    #[error(
+        "packets.table: a packet for {to:?} gets no further behind {at:?}, a link or the host that sends: add an entry with a link that begins \
+         there"
+    )]
+    HoleInTable {
+        /// The destination.
+        to: String,
+        /// The link behind which the way ends, or the host where it would begin.
+        at: String,
+    },
+    /// A way of the table comes back.
+    #[error(
+        "packets.table: packets for {to:?} go in a circle over {links:?}: leave one of these links out of its entries"
+    )]
+    LoopInTable {
+        /// The destination.
+        to: String,
+        /// The links of the circle.
+        links: Vec<String>,
+    },
+    /// A link has different latencies over time.
+    #[error(
+        "model packets: the latency of the link {link:?} changes, and packets keep their order on a link: let its bandwidth change, or take \
+         network.model = \"flow\""
+    )]
+    ChangingLatency {
+        /// The link.
+        link: String,
+    },
+    /// A switch cannot tell when the last byte of a packet will be there.
+    #[error(
+        "model packets: the bandwidth of the link {link:?} changes, and with packets.switching = \"cut-through\" a switch sends bytes on \
+         before it has all of them: set \"store-and-forward\""
+    )]
+    ChangingCutThrough {
+        /// The link.
+        link: String,
+    },
+    /// Ways change while packets wait for each other.
+    #[error(
+        "model packets: the link {link:?} is off at some time, and packets.routing = {routing:?} goes around it then: packets that wait for \
+         credits on old and new ways could wait for each other in a circle: set packets.queues = \"fifo\" or packets.routing = \"minimal\""
+    )]
+    ChangingWays {
+        /// The link.
+        link: String,
+        /// The routing.
+        routing: String,
+    },
+    /// Ways change too often.
+    #[error(
+        "model packets: links such as {link:?} fail and return at more than {most} instants, each of which needs a table of ways: set \
+         packets.routing = \"minimal\", with which packets wait for the repair, or let them fail less often"
+    )]
+    ManyOutages {
+        /// One of the links.
+        link: String,
+        /// Most instants.
+        most: usize,
+    },
     /// There is no third group.
     #[error(
-        "packets.routing = {routing:?} sends packets over a third group of a dragonfly, and this platform is none of three groups or more: \
-         set \"minimal\" or \"adaptive\""
+        "packets.routing = {routing:?} sends packets over a third group of a dragonfly, \"valiant\" also over a third host of a torus, and \
+         this platform is no dragonfly of three groups or more: set \"minimal\" or \"adaptive\""
     )]
     NoGroups {
         /// The routing.

@@ -13,20 +13,25 @@ mod credits;
 mod delivery;
 mod hosts;
 mod injection;
+mod loads;
 mod nodes;
 mod routes;
 mod state;
 
 use std::collections::VecDeque;
 
+use netmodel::HostId;
 use rustc_hash::FxHashMap;
 
-use crate::machine::{GroupTable, GroupWay, MAX_WINDOW, PacketMachine, Ways};
+use crate::machine::{
+    GroupTable, GroupWay, MAX_WINDOW, OutputTable, PacketMachine, TorusTable, TorusWay, Ways,
+};
 use crate::packet::{MessageKey, Packet, below, choice};
 use crate::parameters::{PacketParameters, PacketRouting, Switching};
 use credits::Buffers;
 use delivery::Partial;
 use injection::{Injection, Stream};
+use loads::Loads;
 use nodes::{Far, IDLE, Node, NodeQueue, Port};
 use routes::StaticRoutes;
 pub(crate) use routes::latency;
@@ -73,6 +78,8 @@ pub(crate) struct Fabric<'m, 'p> {
     pub(crate) counts: FabricCounts,
     /// All arrivals of packets at hosts, if they are recorded.
     pub(crate) recorded: Option<Vec<PacketArrival>>,
+    /// What links carry, if it is recorded.
+    pub(crate) loads: Option<Box<Loads>>,
     /// Packets are marked that meet long queues.
     marks: bool,
     /// With credits.
@@ -165,6 +172,7 @@ impl Fabric<'_, '_> {
     /// Does what is to be done now: catches up with hosts, and forwards what arrives at switches in the window that begins now. All that
     /// hosts send before this instant has been submitted.
     pub(crate) fn advance(&mut self, now: u64) {
+        self.sample_loads(now);
         let end = now.saturating_add(self.machine.lookahead).min(self.span_end(now));
         let is_window = self.arrivals.next(&self.nodes) <= now;
         // A host's packet that leaves before now arrives before the end of the window at the earliest if its deadline is before that.
@@ -249,21 +257,35 @@ impl Fabric<'_, '_> {
     /// Returns the output port that a packet takes at a node; with credits, adaptive routings look at the `buffers`.
     #[inline]
     fn route(&self, node: u32, mut packet: Packet, buffers: Option<&Buffers>) -> (u32, Packet) {
-        let (outputs, place) = match &self.machine.ways {
+        let tables = match &self.machine.ways {
             Ways::Routes => {
                 let port = self.routes.port(packet.path);
                 packet.path += 1;
                 return (port, packet);
             }
-            Ways::Shortest(outputs) => (outputs, self.first_node + node),
+            Ways::Shortest(tables) => tables,
             Ways::Groups(table) => return self.route_through_groups(table, node, packet, buffers),
+            Ways::Torus(table) => return self.route_through_torus(table, node, packet),
         };
         packet.path += 1;
-        let outputs = outputs.toward(place, packet.message.dst);
-        let port = match *outputs.0 {
-            [port] => port,
-            _ => self.choose(outputs, node, &packet, buffers),
+        let output = |table: &OutputTable| {
+            let outputs = table.toward(self.first_node + node, packet.message.dst);
+            match *outputs.0 {
+                [port] => port,
+                _ => self.choose(outputs, node, &packet, buffers),
+            }
         };
+        let mut port = output(tables.at(packet.at));
+        // A packet that cannot leave before the link fails goes around it.
+        for (begin, table) in tables.after(packet.at) {
+            let start = packet.at.max(self.ports[(port - self.first_port) as usize].free_at);
+            if self.machine.transmit(port, start, packet.bytes, |_, _| {}) <= begin {
+                break;
+            }
+            if self.machine.is_off(port, begin) {
+                port = output(table);
+            }
+        }
         (port - self.first_port, packet)
     }
 
@@ -304,6 +326,19 @@ impl Fabric<'_, '_> {
         (port - self.first_port, packet)
     }
 
+    /// Returns the output port that a packet takes at a host of a torus, over a third one that a hash of the packet chooses.
+    fn route_through_torus(&self, table: &TorusTable, node: u32, mut packet: Packet) -> (u32, Packet) {
+        let host = self.nodes[node as usize].number;
+        let hash = choice(self.machine.parameters.seed, packet.message, packet.number(), host);
+        let way = match packet.path {
+            0 => TorusWay::over(below(table.hosts() as usize, hash) as u32),
+            path => TorusWay(path),
+        };
+        let (port, way) = table.step(host, way, packet.message.dst.get(), hash & 1 == 0);
+        packet.path = way.0;
+        (port - self.first_port, packet)
+    }
+
     /// Returns the virtual channel of the link that a packet crosses or has crossed last.
     #[inline]
     fn channel_of(&self, packet: &Packet) -> u32 {
@@ -311,6 +346,7 @@ impl Fabric<'_, '_> {
             Ways::Routes => self.routes.channel(packet.path - 1),
             Ways::Shortest(_) => self.machine.channels.after(packet.path),
             Ways::Groups(_) => GroupWay(packet.path).channel(),
+            Ways::Torus(_) => TorusWay(packet.path).channel(),
         }
     }
 
@@ -361,23 +397,28 @@ impl Fabric<'_, '_> {
         if let Some(tail) = tail {
             start = start.max(tail.saturating_sub(time));
         }
-        let left = start.saturating_add(time);
-        *free_at = left;
-        let arrival = left.saturating_add(*latency);
-        packet.at = match header {
-            None => arrival,
-            Some(header) => {
-                let head = picos(f64::from(header.min(packet.bytes)) * *picos_per_byte);
-                start.saturating_add(head.max(1)).saturating_add(*latency)
-            }
+        let left = if self.machine.has_changes {
+            self.machine.transmit(self.first_port + port, start, packet.bytes, |_, _| {})
+        } else {
+            start.saturating_add(time)
         };
-        match *far {
+        let (was_free_at, latency, far) = (*free_at, *latency, *far);
+        *free_at = left;
+        let arrival = left.saturating_add(latency);
+        let head_time = header.map(|header| picos(f64::from(header.min(packet.bytes)) * *picos_per_byte));
+        if self.loads.is_some() {
+            self.load(port, packet.bytes, start..left);
+            self.contend(port, packet.at..was_free_at);
+        }
+        packet.at =
+            head_time.map_or(arrival, |head| start.saturating_add(head.max(1)).saturating_add(latency));
+        match far {
             Far::Switch { node, ring } => {
                 if self.push(node, ring, packet) {
                     self.arrivals.set(&mut self.nodes, node, packet.at);
                 }
             }
-            Far::Host { host, .. } if host == packet.message.dst => self.deliver(packet, arrival),
+            Far::Host { host, .. } if self.ends_at(host, &packet) => self.deliver(packet, arrival),
             Far::Host { node, ring, .. } => {
                 if self.push(node, ring, packet) {
                     let deadline = self.deadline(node, packet.at);
@@ -390,6 +431,14 @@ impl Fabric<'_, '_> {
             }
         }
         left
+    }
+
+    /// Returns whether a packet that reaches a host does not go on from there.
+    #[inline]
+    fn ends_at(&self, host: HostId, packet: &Packet) -> bool {
+        let is_last_part =
+            || !self.machine.routes_at_hosts() || TorusWay(packet.path).ends_at(packet.message.dst.get());
+        host == packet.message.dst && is_last_part()
     }
 
     /// Puts a packet into a ring; returns whether it is the only one there.
@@ -416,7 +465,7 @@ impl Fabric<'_, '_> {
 
 /// Returns the time for which a packet occupies a channel \[ps\]. One without bytes takes a picosecond, so that packets follow each other.
 #[inline]
-fn transmission(bytes: u32, picos_per_byte: f64) -> u64 {
+pub(crate) fn transmission(bytes: u32, picos_per_byte: f64) -> u64 {
     picos(f64::from(bytes) * picos_per_byte).max(1)
 }
 

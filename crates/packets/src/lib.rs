@@ -52,7 +52,7 @@ pub use machine::PacketMachine;
 pub use packet::MessageKey;
 pub use parameters::{
     Arbitration, Congestion, Crossbar, DegradedLink, InFlight, PacketParameters, PacketRouting, Queues,
-    Switching, Weights,
+    Switching, TableEntry, Weights,
 };
 pub use region::{PacketMessage, PacketRegion};
 pub use statistics::PacketStatistics;

@@ -1,11 +1,14 @@
 //! What the regions of a machine share: the graph in the order of regions, and the ways through it.
 
+mod changes;
 mod channels;
 mod circular_wait;
 mod degraded;
 mod groups;
 mod outputs;
 mod switch_regions;
+mod table;
+mod torus;
 
 use std::ops::Range;
 
@@ -19,7 +22,9 @@ use crate::region::PacketRegion;
 use crate::{Congestion, InFlight, PacketError, PacketParameters, PacketRouting, Queues};
 use channels::Channels;
 pub(crate) use groups::{GroupTable, GroupWay};
-use outputs::OutputTable;
+pub(crate) use outputs::OutputTable;
+use outputs::OutputTables;
+pub(crate) use torus::{TorusTable, TorusWay};
 
 /// A machine whose messages are packets. Its regions are groups of hosts and switches.
 #[derive(Debug)]
@@ -40,6 +45,8 @@ pub struct PacketMachine<'p> {
     pub(crate) input_ports: Vec<u32>,
     /// Output port of each link; `None` for links that join no nodes.
     link_ports: Vec<Option<u32>>,
+    /// Bandwidths of links change.
+    pub(crate) has_changes: bool,
     pub(crate) ways: Ways,
     pub(crate) channels: Channels,
     /// Length of the windows in which switches are independent \[ps\].
@@ -54,9 +61,11 @@ pub(crate) enum Ways {
     /// The routes of the platform.
     Routes,
     /// All shortest ones.
-    Shortest(OutputTable),
+    Shortest(OutputTables),
     /// Those through a dragonfly.
     Groups(GroupTable),
+    /// Those through a torus over a third host.
+    Torus(TorusTable),
 }
 
 /// A node of the graph.
@@ -77,6 +86,7 @@ pub(crate) struct PortEntry {
     pub(crate) latency: u64,
     /// Input port at the other end.
     pub(crate) input: u32,
+    pub(crate) link: LinkId,
 }
 
 /// Number of routes of each host that are checked before a run.
@@ -92,23 +102,34 @@ impl Ways {
         graph: &NetworkGraph,
         (parameters, rates): (&PacketParameters, &[f64]),
         (places, nodes): (&[u32], &[NodeEntry]),
+        link_ports: &[Option<u32>],
     ) -> Result<Self, PacketError> {
         let routing = parameters.routing;
         let name = || routing.name().to_owned();
+        if !parameters.table.is_empty() && !routing.avoids_links() {
+            return Err(PacketError::UnusedTable { routing: name() });
+        }
         if routing == PacketRouting::Minimal {
             return Ok(Self::Routes);
         }
         if routing.avoids_links() {
-            return OutputTable::new((platform, graph, rates), parameters, places, nodes).map(Self::Shortest);
+            return OutputTables::new((platform, graph, rates), parameters, places, nodes)
+                .map(Self::Shortest);
         }
         if routing != PacketRouting::Valiant && parameters.queues == Queues::Fifo {
             return Err(PacketError::BlindRouting { routing: name() });
         }
-        let table = match Layout::of(platform).map(|layout| layout.shape) {
-            Some(NetworkShape::Dragonfly(shape)) => GroupTable::new(&shape, graph, places, nodes),
+        let layout = Layout::of(platform);
+        let table = match layout.as_ref().map(|layout| &layout.shape) {
+            Some(NetworkShape::Dragonfly(shape)) => {
+                GroupTable::new(shape, graph, places, nodes).map(Self::Groups)
+            }
+            Some(NetworkShape::Torus { .. }) if routing == PacketRouting::Valiant => {
+                layout.as_ref().and_then(|layout| TorusTable::new(layout, link_ports)).map(Self::Torus)
+            }
             _ => None,
         };
-        table.map(Self::Groups).ok_or_else(|| PacketError::NoGroups { routing: name() })
+        table.ok_or_else(|| PacketError::NoGroups { routing: name() })
     }
 }
 
@@ -147,6 +168,7 @@ impl<'p> PacketMachine<'p> {
         }
         let graph = NetworkGraph::of(platform)?;
         let rates = degraded::rates(platform, &graph, parameters)?;
+        let has_changes = changes::check(platform, &graph, parameters)?;
         let region_of = switch_regions::assign(&graph, homes);
         let mut order: Vec<u32> = (0..graph.nodes()).collect();
         order.sort_by_key(|&node| region_of[node as usize]);
@@ -191,10 +213,11 @@ impl<'p> PacketMachine<'p> {
                     picos_per_byte: 1e12 / (link.bandwidth * rates[channel.link.index()]),
                     latency: latency.as_picos(),
                     input: channel_inputs[number as usize],
+                    link: channel.link,
                 });
             }
         }
-        let ways = Ways::new(platform, &graph, (parameters, &rates), (&places, &nodes))?;
+        let ways = Ways::new(platform, &graph, (parameters, &rates), (&places, &nodes), &link_ports)?;
         let mut input_ports = vec![0; input_nodes.len()];
         (0..)
             .zip(&ports)
@@ -209,6 +232,7 @@ impl<'p> PacketMachine<'p> {
             input_nodes,
             input_ports,
             link_ports,
+            has_changes,
             ways,
             channels: Channels::NONE,
             lookahead,
@@ -234,6 +258,12 @@ impl<'p> PacketMachine<'p> {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether a host chooses an output for each packet, and not for a message.
+    #[inline]
+    pub(crate) fn routes_at_hosts(&self) -> bool {
+        matches!(self.ways, Ways::Torus(_))
     }
 
     /// Returns whether hosts forward packets of others, as in a torus.

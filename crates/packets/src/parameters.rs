@@ -44,6 +44,8 @@ pub struct PacketParameters {
     pub degraded: Vec<DegradedLink>,
     /// Shares in which `ecmp` and `spray` choose among outputs.
     pub weights: Weights,
+    /// Ways of `ecmp`, `spray` and `adaptive` to some hosts, in place of all shortest ones.
+    pub table: Vec<TableEntry>,
 }
 
 impl Default for PacketParameters {
@@ -64,6 +66,7 @@ impl Default for PacketParameters {
             seed: 1,
             degraded: Vec::new(),
             weights: Weights::Equal,
+            table: Vec::new(),
         }
     }
 }
@@ -87,6 +90,21 @@ pub struct DegradedLink {
     pub link: String,
     /// Share of its bandwidth that is left, from 0, failed, to 1.
     pub rate: f64,
+}
+
+/// Links on the way to a host. The nodes where they begin send packets for that host to them, each node to one of its links. Cables of hosts
+/// that have one need no entry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TableEntry {
+    /// Name of the host.
+    pub to: String,
+    /// Names of the links.
+    pub links: Vec<String>,
+    /// Weight of each link, above 0, with which `ecmp` and `spray` choose it.
+    #[serde(default)]
+    #[schemars(extend("x-default" = "all alike"))]
+    pub weights: Vec<f64>,
 }
 
 /// Shares in which packets choose among outputs on shortest ways.
@@ -164,7 +182,7 @@ pub enum PacketRouting {
     /// Each switch chooses the output that is free first, with credits the one with the least bytes before it; among equal ones by the
     /// hash of `spray`.
     Adaptive,
-    /// In a dragonfly, over a third group, which a hash of the packet chooses (Valiant, "A Scheme for Fast Parallel Communication", 1982).
+    /// In a dragonfly over a third group, in a torus over a third host, which a hash of the packet chooses (Valiant, "A Scheme for Fast Parallel Communication", 1982).
     Valiant,
     /// In a dragonfly, the first router chooses between the way of `minimal` and that of `valiant`: bytes before its own outputs times
     /// links (Kim, Dally, Scott and Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", 2008).

@@ -5,7 +5,10 @@ mod state;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use netmodel::{FlowNetwork, HostId, Message, NetworkModel, NetworkParameters, Preset, RouteError};
+use netmodel::{
+    FlowNetwork, HostId, HostTotals, LinkLoads, LinkTotals, Message, NetworkModel, NetworkParameters, Preset,
+    RouteError,
+};
 use pdes_core::{LpId, SimDuration, SimTime, State, StateVisitor};
 use rustc_hash::FxHashMap;
 use serde::de::DeserializeOwned;
@@ -127,6 +130,13 @@ impl<'m, 'p, T: Copy + Send + Serialize + DeserializeOwned> PacketRegion<'m, 'p,
             is_late: false,
             cut: None,
         }
+    }
+
+    /// Returns the totals of the links of the region up to an instant at which all regions have ended, if they are
+    /// [recorded](NetworkModel::with_link_loads); a kilobyte for each link that carried anything.
+    pub fn link_totals(&mut self, end: SimTime) -> Vec<LinkTotals<'static>> {
+        let local = self.local.link_totals(end).into_iter().flatten().map(LinkTotals::into_owned);
+        local.chain(self.fabric.link_totals(end)).collect()
     }
 
     /// Begins a message of a host of the region at its time.
@@ -287,6 +297,33 @@ where
     /// Work is late for an instant that this region has passed, because a rank of another region woke its rank without delay.
     fn is_late(&self) -> bool {
         self.is_late
+    }
+
+    fn with_link_loads(mut self) -> Self {
+        self.fabric.record_loads();
+        Self { local: self.local.with_link_loads(), ..self }
+    }
+
+    fn link_loads(&mut self, end: SimTime) -> Option<LinkLoads> {
+        self.fabric.loads.is_some().then(|| LinkLoads::new(self.machine.platform, end, self.link_totals(end)))
+    }
+
+    fn with_host_loads(self) -> Self {
+        Self { local: self.local.with_host_loads(), ..self }
+    }
+
+    fn host_totals(&self) -> Vec<HostTotals> {
+        self.local.host_totals()
+    }
+
+    fn watch_period(&mut self, now: SimTime, period: SimDuration, repetitions: u64) {
+        self.local.watch_period(now, period, repetitions);
+        self.fabric.watch_loads(now, period, repetitions);
+    }
+
+    fn repeat_loads(&mut self, now: SimTime) {
+        self.local.repeat_loads(now);
+        self.fabric.repeat_loads(now);
     }
 
     fn visit(&mut self, visitor: &mut StateVisitor<'_>)

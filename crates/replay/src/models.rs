@@ -8,7 +8,8 @@ use std::sync::Once;
 
 use netmodel::epoch::{EpochCounts, EpochMachine, EpochRegion, EpochSummary};
 use netmodel::{
-    Capabilities, EpochNetwork, FlowNetwork, LinkId, Platform, UncontendedNetwork, WindowMachine,
+    Capabilities, EpochNetwork, FlowNetwork, LinkId, LinkLoads, LinkTotals, NetworkModel, Platform,
+    UncontendedNetwork, WindowMachine,
 };
 use packets::{
     PacketError, PacketMachine, PacketParameters, PacketRegion, PacketRouting, PacketStatistics, Queues,
@@ -82,6 +83,8 @@ pub enum Parallelism {
 pub struct Network {
     /// Abilities, on which the [execution](crate::Execution) depends.
     pub capabilities: Capabilities,
+    /// Loads of links, if it has them, cost little: they are recorded where there are not many links.
+    pub records_links: bool,
     /// Runs a replay on one thread, in the order of time, on the whole network.
     pub replay: Replayer,
     /// How a replay runs region by region, if the network has regions.
@@ -133,6 +136,7 @@ pub static MODELS: [Model; 4] = [
         section: None,
         network: Some(Network {
             capabilities: FLOWS,
+            records_links: true,
             replay: |replay| {
                 let (platform, parameters) = (replay.platform(), replay.parameters());
                 if replay.is_certified() {
@@ -144,6 +148,7 @@ pub static MODELS: [Model; 4] = [
         }),
         with_epochs: Some(Network {
             capabilities: Capabilities { abandonment: false, ..FLOWS },
+            records_links: true,
             replay: |replay| {
                 let RegionPlan { span, regions, .. } = replay.epochs();
                 let regions = regions.clone().expect("links belong to regions");
@@ -163,6 +168,7 @@ pub static MODELS: [Model; 4] = [
         section: None,
         network: Some(Network {
             capabilities: Capabilities { links: false, cores: false, ..FLOWS },
+            records_links: false,
             replay: |replay| {
                 let (platform, parameters) = (replay.platform(), replay.parameters());
                 if replay.is_certified() {
@@ -192,15 +198,9 @@ pub static MODELS: [Model; 4] = [
         description: "Packets wait in the queues of switches, computations share cores.",
         section: Some(ModelSection::of::<PacketParameters>()),
         network: Some(Network {
-            capabilities: Capabilities {
-                links: false,
-                host_loads: false,
-                factors: false,
-                changes: false,
-                certificate: false,
-                abandonment: false,
-                ..FLOWS
-            },
+            capabilities: Capabilities { factors: false, certificate: false, abandonment: false, ..FLOWS },
+            // Each packet costs half as much again.
+            records_links: false,
             replay: |replay| {
                 let hosts = vec![0; replay.platform().hosts().len()];
                 let machine = packets_on(replay.platform(), replay.model_parameters(), (&hosts, 1))?;
@@ -223,13 +223,22 @@ pub static MODELS: [Model; 4] = [
                 replay: |replay| {
                     let hosts = (replay.hosts(), replay.count());
                     let machine = packets_on(replay.platform(), replay.model_parameters(), hosts)?;
-                    let networks = machine.make_regions(replay.numbers());
+                    let mut networks = machine.make_regions(replay.numbers());
+                    let (platform, records_links) = (replay.platform(), replay.records_links());
+                    if records_links {
+                        networks = networks.into_iter().map(NetworkModel::with_link_loads).collect();
+                    }
                     let mut done = replay.on(networks)?;
                     let own: Vec<(u64, u64)> = done.networks.iter().map(PacketRegion::counts).collect();
                     let counts = done.gather(own)?.into_iter().flatten();
+                    let end = done.end()?;
+                    let own = done.networks.iter_mut().flat_map(|region| region.link_totals(end)).collect();
+                    let totals: Vec<Vec<LinkTotals<'_>>> = done.gather(own)?;
                     Ok(done.into_outcome(|outcome| {
                         let statistics = PacketStatistics::new(counts, outcome.replay_time);
-                        Outcome { model_statistics: serde_json::to_value(statistics).ok(), ..outcome }
+                        let totals = totals.into_iter().flatten();
+                        let links = records_links.then(|| LinkLoads::new(platform, end, totals));
+                        Outcome { links, model_statistics: serde_json::to_value(statistics).ok(), ..outcome }
                     }))
                 },
             }),

@@ -496,7 +496,7 @@ impl Simulation {
 
     /// Returns whether the loads of links are recorded.
     pub(crate) fn records_links(&self) -> bool {
-        let are_few = self.platform.links().len() <= MAX_RECORDED_LINKS;
+        let are_few = self.network().records_links && self.platform.links().len() <= MAX_RECORDED_LINKS;
         let are_recorded = self.spec.host_loads || self.spec.links.unwrap_or(are_few);
         self.network().capabilities.links && are_recorded
     }

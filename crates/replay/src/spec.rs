@@ -124,7 +124,7 @@ pub struct RunSpec {
     pub matrix_groups: Option<u32>,
     /// Critical-path analysis: ranks record the causes of their clocks.
     pub critical_path: bool,
-    /// Recording of link loads, if messages share links; by default on unless there are many links.
+    /// Recording of link loads, if messages share links; by default on unless there are many links, or each packet would cost more.
     pub links: Option<bool>,
     /// Replays on ideal machines for the report; by default of short runs.
     pub ideal_machines: Option<bool>,

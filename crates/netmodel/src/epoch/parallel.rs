@@ -142,7 +142,7 @@ impl<'p> EpochMachine<'p> {
     pub fn combine_link_totals(&self, totals: Vec<LinkTotals<'_>>, end: SimTime) -> Option<LinkLoads> {
         let links = self.context.platform.links().len();
         let is_known = totals.iter().all(|totals| totals.link.index() < links);
-        is_known.then(|| LinkLoads::new(self.context.platform, end, totals.into_iter()))
+        is_known.then(|| LinkLoads::new(self.context.platform, end, totals))
     }
 
     /// Makes the idle regions of these numbers, in their order.

@@ -77,7 +77,7 @@ impl<T: Copy, O: NetworkObserver> FlowNetwork<'_, T, O> {
     }
 
     /// Returns the totals of links up to an instant, as far as they were recorded.
-    pub(super) fn link_totals(&self, end: SimTime) -> Option<impl Iterator<Item = LinkTotals<'_>>> {
+    pub fn link_totals(&self, end: SimTime) -> Option<impl Iterator<Item = LinkTotals<'_>>> {
         let links = self.routes.links().map(|(link, index)| ObservedLink { link, slot: index.get() });
         self.volumes.observer.link_totals(self.routes.platform(), links, end)
     }

@@ -23,8 +23,6 @@ mod gather;
 mod region;
 mod trial;
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -198,16 +196,13 @@ impl<'p, T: Copy> WindowMachine<'p, T> {
         'p: 'r,
         T: 'r,
     {
-        let mut by_link = BTreeMap::<LinkId, LinkTotals<'static>>::new();
-        let mut add = |totals: LinkTotals<'_>| match by_link.entry(totals.link) {
-            Entry::Occupied(mut known) => known.get_mut().merge(&totals),
-            Entry::Vacant(place) => drop(place.insert(totals.into_owned())),
-        };
-        self.subnetworks.iter().for_each(|subnetwork| {
-            subnetwork.network.lock().link_totals(end).into_iter().flatten().for_each(&mut add)
-        });
-        regions.for_each(|region| region.link_totals(end).for_each(&mut add));
-        self.records_loads.then(|| LinkLoads::new(self.platform, end, by_link.into_values()))
+        let mut totals = Vec::new();
+        for subnetwork in &self.subnetworks {
+            let network = subnetwork.network.lock();
+            totals.extend(network.link_totals(end).into_iter().flatten().map(LinkTotals::into_owned));
+        }
+        regions.for_each(|region| totals.extend(region.link_totals(end).map(LinkTotals::into_owned)));
+        self.records_loads.then(|| LinkLoads::new(self.platform, end, totals))
     }
 
     fn network<U: Copy>(&self) -> FlowNetwork<'p, U> {

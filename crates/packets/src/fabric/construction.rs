@@ -95,6 +95,7 @@ impl<'m, 'p> Fabric<'m, 'p> {
             outgoing: Vec::new(),
             counts: FabricCounts::default(),
             recorded: None,
+            loads: None,
             marks: machine.parameters.congestion == Congestion::Dctcp,
             buffers,
             gathered: Vec::new(),

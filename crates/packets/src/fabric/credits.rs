@@ -418,7 +418,7 @@ impl Fabric<'_, '_> {
             while let Some(sleeper) = buffers.take_wake(node, at) {
                 match sleeper {
                     Sleeper::Queue(queue) => self.request(buffers, node, queue, at),
-                    Sleeper::Injection(port) => self.request_injection(buffers, port, at),
+                    Sleeper::Injection(port) => self.request_injection(buffers, node, port, at),
                     Sleeper::Output(port) => buffers.touched.push(port),
                 }
             }
@@ -465,13 +465,21 @@ impl Fabric<'_, '_> {
     }
 
     /// Lets the next packet of a host's own messages request its output.
-    fn request_injection(&mut self, buffers: &mut Buffers, port: u32, at: u64) {
+    fn request_injection(&mut self, buffers: &mut Buffers, node: u32, port: u32, at: u64) {
         let injection = &self.injections[port as usize];
         let Some(&place) = injection.queue.front() else { return };
-        let bytes = self.streams[place as usize].next_bytes(&self.machine.parameters);
+        let stream = &self.streams[place as usize];
+        let bytes = stream.next_bytes(&self.machine.parameters);
+        let (output, channel) = if self.machine.routes_at_hosts() {
+            let next = Packet::new(at, stream.message, stream.sent, false, bytes);
+            let (output, routed) = self.route(node, next, Some(buffers));
+            (output, self.channel_of(&routed))
+        } else {
+            (port, 0)
+        };
         let age = self.age(injection.free_at);
-        let request = Request { age, source: INJECTION | port, bytes, channel: 0 };
-        buffers.request(port, request, self.ports[port as usize].free_at, at);
+        let request = Request { age, source: INJECTION | port, bytes, channel };
+        buffers.request(output, request, self.ports[output as usize].free_at, at);
     }
 
     /// Returns the age of a packet that can leave its host from an instant on; 0 if it makes no difference.
@@ -487,6 +495,7 @@ impl Fabric<'_, '_> {
         let Port { free_at, latency, far, .. } = self.ports[output as usize];
         if free_at > at {
             buffers.wake(node, free_at, Sleeper::Output(output));
+            self.contend(output, at..free_at);
             return;
         }
         let place = match buffers.choose(output, at) {
@@ -516,22 +525,30 @@ impl Fabric<'_, '_> {
             self.request(buffers, node, source, at);
             (packet, left)
         } else {
-            let born = self.age(self.injections[output as usize].free_at);
-            let mut packet = self.take_injected(output, at).expect("it has requested the output");
+            let port = source & !INJECTION;
+            let born = self.age(self.injections[port as usize].free_at);
+            let mut packet = self.take_injected(port, at).expect("it has requested the output");
+            if self.machine.routes_at_hosts() {
+                (_, packet) = self.route(node, packet, Some(buffers));
+            }
             packet.born = born;
             let left = self.send(output, packet, None);
-            self.injections[output as usize].free_at = left;
+            self.injections[port as usize].free_at = left;
             if packet.is_last() {
                 self.reports.push(Report { at: left, message: packet.message, kind: ReportKind::Left });
             }
-            buffers.wake_injection(output, left);
+            buffers.wake_injection(port, left);
+            if !self.injections[port as usize].queue.is_empty() {
+                self.contend(output, at..left);
+            }
             (packet, left)
         };
         self.counts.hops += 1;
         let is_at_host = match far {
-            Far::Host { host, .. } => host == packet.message.dst,
+            Far::Host { host, .. } => self.ends_at(host, &packet),
             Far::Remote { input, .. } => {
-                self.machine.host(self.machine.input_nodes[input as usize]) == Some(packet.message.dst)
+                let host = self.machine.host(self.machine.input_nodes[input as usize]);
+                host.is_some_and(|host| self.ends_at(host, &packet))
             }
             Far::Switch { .. } => false,
         };
@@ -541,6 +558,7 @@ impl Fabric<'_, '_> {
         }
         if !buffers.outputs[output as usize].requests.is_empty() {
             buffers.wake(node, left, Sleeper::Output(output));
+            self.contend(output, at..left);
         }
     }
 
@@ -590,7 +608,7 @@ impl Fabric<'_, '_> {
         }
         let latest = self.deadline(node, first);
         let own = (first_port..first_port + outputs).map(|port| {
-            let time = transmission(self.machine.packet_size(), self.ports[port as usize].picos_per_byte);
+            let time = self.machine.least_time(self.first_port + port, self.machine.packet_size());
             self.injections[port as usize].deadline_from(&self.streams, (first, time), latest)
         });
         let deadline = own.fold(latest, u64::min);

@@ -67,7 +67,7 @@ impl Fabric<'_, '_> {
                 let node = self.machine.input_nodes[input as usize];
                 let (place, ring) = (node - self.first_node, input - self.first_input);
                 let host = self.machine.host(node);
-                if host == Some(packet.message.dst) {
+                if host.is_some_and(|host| self.ends_at(host, &packet)) {
                     self.deliver(packet, tail);
                     return Ok(());
                 }

@@ -70,7 +70,11 @@ impl Fabric<'_, '_> {
                     self.send(port, packet, tail);
                 }
                 Some(own) => {
-                    let at = self.send(injected[own], packet, tail);
+                    let (port, packet) = match self.machine.routes_at_hosts() {
+                        true => self.route(node, packet, None),
+                        false => (injected[own], packet),
+                    };
+                    let at = self.send(port, packet, tail);
                     if packet.is_last() {
                         self.reports.push(Report { at, message: packet.message, kind: ReportKind::Left });
                     }
@@ -90,8 +94,15 @@ impl Fabric<'_, '_> {
             }
             let Some(packet) = self.take_injected(port, at) else { break };
             self.gathered.push(packet);
-            let time = super::transmission(packet.bytes, self.ports[port as usize].picos_per_byte);
-            self.injections[port as usize].free_at = at.saturating_add(time);
+            let left = if self.machine.has_changes {
+                self.machine.transmit(self.first_port + port, at, packet.bytes, |_, _| {})
+            } else {
+                at.saturating_add(super::transmission(packet.bytes, self.ports[port as usize].picos_per_byte))
+            };
+            self.injections[port as usize].free_at = left;
+            if !self.injections[port as usize].queue.is_empty() {
+                self.contend(port, at..left);
+            }
         }
     }
 
@@ -130,8 +141,7 @@ impl Fabric<'_, '_> {
         let forwarded = rings.iter().filter_map(|ring| ring.front()).map(|packet| packet.at).min();
         let forwarded = forwarded.map(|at| self.deadline(node, at));
         let own = (first_port..first_port + outputs).map(|port| {
-            let time =
-                super::transmission(self.machine.packet_size(), self.ports[port as usize].picos_per_byte);
+            let time = self.machine.least_time(self.first_port + port, self.machine.packet_size());
             let injection = &self.injections[port as usize];
             injection.deadline(&self.streams, time, self.deadline(node, injection.free_at))
         });
@@ -180,8 +190,8 @@ impl Fabric<'_, '_> {
         let (port, path) = if let Ways::Routes = self.machine.ways {
             (self.routes.port(path), path + 1)
         } else {
-            let (port, first) = self.route(node, first, self.buffers.as_deref());
-            (port, first.path)
+            let (port, routed) = self.route(node, first, self.buffers.as_deref());
+            (port, if self.machine.routes_at_hosts() { 0 } else { routed.path })
         };
         let mut stream = Stream::new(message, packets as u32, last, (port, path), limit);
         stream.window = stream.limit.filter(|_| self.marks).map(Window::new);
@@ -221,6 +231,7 @@ impl Fabric<'_, '_> {
     fn join(&mut self, node: u32, place: u32, at: u64) {
         let port = self.streams[place as usize].port;
         let Injection { queue, free_at } = &mut self.injections[port as usize];
+        let busy_until = *free_at;
         if queue.is_empty() {
             *free_at = at.max(*free_at);
             if let Some(buffers) = &mut self.buffers {
@@ -228,6 +239,7 @@ impl Fabric<'_, '_> {
             }
         }
         queue.push_back(place);
+        self.contend(port, at..busy_until);
         self.set_deadline(node);
     }
 

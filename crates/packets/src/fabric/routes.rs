@@ -74,7 +74,9 @@ impl StaticRoutes {
             let limit = (machine.parameters.in_flight() == InFlight::Loop).then(|| {
                 let time = |&link| {
                     let rate = machine.ports[machine.port_of(link) as usize].picos_per_byte;
-                    super::transmission(machine.packet_size(), rate)
+                    // Packets go around a link that has failed, on links as fast as it was.
+                    let usual = 1e12 / machine.platform.link(link).bandwidth;
+                    super::transmission(machine.packet_size(), if rate.is_finite() { rate } else { usual })
                 };
                 let delay: u64 = there.iter().map(time).sum::<u64>() + latency(&there) + back;
                 let narrowest = there.iter().map(time).max().unwrap_or(1);

@@ -59,6 +59,7 @@ impl State for Fabric<'_, '_> {
             outgoing,
             counts: FabricCounts { packets, hops },
             recorded: _,
+            loads,
             marks: _,
             buffers,
             gathered: _,
@@ -102,6 +103,8 @@ impl State for Fabric<'_, '_> {
         if !outgoing.is_empty() {
             visitor.refuse();
         }
+        visitor.context(loads.is_some());
+        visitor.saved(loads);
         // After a cut, spans are counted from there.
         visitor.saved(origin);
         visitor.counter(packets);

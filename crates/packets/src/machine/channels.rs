@@ -2,7 +2,7 @@
 
 use netmodel::{Layout, LinkId, NetworkShape, SwitchShape};
 
-use super::{PacketMachine, Ways};
+use super::{PacketMachine, TorusTable, Ways};
 use crate::PacketError;
 use crate::parameters::{PacketRouting, Queues};
 
@@ -63,11 +63,15 @@ impl Channels {
             let changes = if machine.parameters.routing == PacketRouting::Par { 3 } else { 2 };
             return (1 + changes, ChannelRule::Stay);
         }
+        if let Ways::Torus(_) = machine.ways {
+            return (TorusTable::CHANNELS, ChannelRule::Stay);
+        }
         let layout = Layout::of(machine.platform);
         let is_static = matches!(machine.ways, Ways::Routes);
-        // Around a failed link ways may go down and up again.
-        let has_failed = machine.parameters.degraded.iter().any(|degraded| degraded.rate == 0.0);
-        match layout.as_ref().map(|layout| &layout.shape).filter(|_| !has_failed) {
+        // Around a failed link, and in a table, ways may go down and up again.
+        let is_irregular = machine.parameters.degraded.iter().any(|degraded| degraded.rate == 0.0)
+            || !machine.parameters.table.is_empty();
+        match layout.as_ref().map(|layout| &layout.shape).filter(|_| !is_irregular) {
             Some(NetworkShape::Star { .. } | NetworkShape::FatTree { .. }) => (1, ChannelRule::Stay),
             // The routes of a HyperX take its dimensions in turn.
             Some(NetworkShape::Switches(SwitchShape::HyperX { .. })) if is_static => (1, ChannelRule::Stay),

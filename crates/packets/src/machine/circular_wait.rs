@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use netmodel::{HostId, LinkId, RouteError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{GroupWay, PacketMachine, Ways};
+use super::{GroupWay, PacketMachine, TorusWay, Ways};
 use crate::parameters::PacketRouting;
 
 /// A virtual channel of a link: the output port of the link, and the channel.
@@ -29,11 +29,9 @@ impl PacketMachine<'_> {
             }
         }
         let Some(circle) = find_circle(&waits) else { return Ok(None) };
-        let links: FxHashMap<u32, LinkId> = (0..)
-            .zip(&self.link_ports)
-            .filter_map(|(link, port)| port.map(|port| (port, LinkId::new(link))))
-            .collect();
-        Ok(Some(circle.into_iter().map(|(port, channel)| (links[&port], channel)).collect()))
+        Ok(Some(
+            circle.into_iter().map(|(port, channel)| (self.ports[port as usize].link, channel)).collect(),
+        ))
     }
 
     /// Lists two hosts of each switch, and all hosts that have several cables.
@@ -78,7 +76,8 @@ impl PacketMachine<'_> {
         let mut known: FxHashSet<(u32, u32)> = left.iter().copied().collect();
         while let Some((port, path)) = left.pop() {
             let node = self.input_nodes[self.ports[port as usize].input as usize];
-            if self.host(node) == Some(dst) {
+            let is_over = !self.routes_at_hosts() || TorusWay(path).ends_at(dst.get());
+            if self.host(node) == Some(dst) && is_over {
                 continue;
             }
             for (next, next_path) in self.next_steps(node, path, (src, dst)) {
@@ -97,7 +96,7 @@ impl PacketMachine<'_> {
         match &self.ways {
             Ways::Routes => Vec::new(),
             Ways::Shortest(outputs) => {
-                outputs.toward(node, dst).0.iter().map(|&port| (port, path + 1)).collect()
+                outputs.at(0).toward(node, dst).0.iter().map(|&port| (port, path + 1)).collect()
             }
             Ways::Groups(table) => {
                 let way = GroupWay(path);
@@ -115,6 +114,14 @@ impl PacketMachine<'_> {
                 let step = |way| table.step(node, way, dst).map_or((first_port, way), |step| step);
                 decisions.into_iter().map(step).map(|(port, way)| (port, way.0)).collect()
             }
+            Ways::Torus(table) => {
+                let host = self.nodes[node as usize].node.index() as u32;
+                let vias = (0..table.hosts()).map(TorusWay::over);
+                let ways: Vec<TorusWay> = if path == 0 { vias.collect() } else { vec![TorusWay(path)] };
+                let step = |(&way, goes_up)| table.step(host, way, dst.get(), goes_up);
+                let steps = ways.iter().flat_map(|way| [(way, false), (way, true)]).map(step);
+                steps.map(|(port, way)| (port, way.0)).collect()
+            }
         }
     }
 
@@ -122,6 +129,7 @@ impl PacketMachine<'_> {
     fn channel_of(&self, path: u32) -> u32 {
         match self.ways {
             Ways::Groups(_) => GroupWay(path).channel(),
+            Ways::Torus(_) => TorusWay(path).channel(),
             _ => self.channels.after(path),
         }
     }

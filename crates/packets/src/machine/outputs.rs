@@ -7,11 +7,21 @@ use netmodel::{HostId, NetworkGraph, NodeId, Platform};
 use rustc_hash::FxHashMap;
 
 use super::NodeEntry;
+use super::changes::{Outage, outages};
+use super::table::GivenWays;
 use crate::parameters::Weights;
 use crate::{PacketError, PacketParameters};
 
 /// Largest number of entries of a table: half a gigabyte.
 const MAX_ENTRIES: u64 = 1 << 28;
+
+/// Outputs on shortest ways over time: when links fail or return, all nodes know it at once.
+#[derive(Debug)]
+pub(crate) struct OutputTables {
+    /// Instants from which on the tables after the first one hold \[ps\].
+    begins: Box<[u64]>,
+    tables: Box<[OutputTable]>,
+}
 
 /// Outputs on shortest ways, by node and target. Hosts with one cable share the target of their switch.
 #[derive(Debug)]
@@ -41,11 +51,59 @@ struct Target {
 /// Numbers of sets of outputs, with the shares of each.
 type KnownSets = FxHashMap<(Vec<u32>, Vec<u32>), u16>;
 
-impl OutputTable {
-    /// Makes the table of ways that avoid failed links. `rates` has what is left of the bandwidth of each link, `places` the place of each
+impl OutputTables {
+    /// Makes the tables of ways that avoid failed links. `rates` has what is left of the bandwidth of each link, `places` the place of each
     /// node among `nodes`.
     pub(super) fn new(
         (platform, graph, rates): (&Platform, &NetworkGraph, &[f64]),
+        parameters: &PacketParameters,
+        places: &[u32],
+        nodes: &[NodeEntry],
+    ) -> Result<Self, PacketError> {
+        let given = GivenWays::new((platform, graph, rates), parameters)?;
+        let outages = outages(platform, graph)?;
+        let begins = outages[1..].iter().map(|outage| outage.from).collect();
+        let most = MAX_ENTRIES / outages.len() as u64;
+        let table = |outage| {
+            OutputTable::new((platform, graph, rates), (outage, &given, most), parameters, places, nodes)
+        };
+        let tables = outages.iter().map(table).collect::<Result<Box<[_]>, _>>()?;
+        let has_choice = tables.len() > 1 || tables[0].set_ports.iter().any(|set| set.len() > 1);
+        if !has_choice
+            && given.is_empty()
+            && outages[0].off.is_empty()
+            && rates.iter().all(|&rate| rate > 0.0)
+        {
+            return Err(PacketError::NoChoice { routing: parameters.routing.name().to_owned() });
+        }
+        Ok(Self { begins, tables })
+    }
+
+    /// Returns the table that holds at an instant \[ps\].
+    #[inline]
+    pub(crate) fn at(&self, at: u64) -> &OutputTable {
+        &self.tables[self.begins.partition_point(|&begin| begin <= at)]
+    }
+
+    /// Lists the tables that hold after an instant, each from an instant on \[ps\].
+    #[inline]
+    pub(crate) fn after(&self, at: u64) -> impl Iterator<Item = (u64, &OutputTable)> {
+        let begun = self.begins.partition_point(|&begin| begin <= at);
+        self.begins[begun..].iter().copied().zip(&self.tables[begun + 1..])
+    }
+
+    /// Returns the number of links of the longest of the shortest ways.
+    pub(super) fn longest_way(&self) -> u32 {
+        self.tables.iter().map(|table| table.longest_way).max().unwrap_or(0)
+    }
+}
+
+impl OutputTable {
+    /// Makes the table of given ways, and for other hosts those that avoid the links of an outage and those that have failed for good. Packets that an outage cuts off wait at
+    /// a link that is off, on a way that is shortest without the outage.
+    fn new(
+        (platform, graph, rates): (&Platform, &NetworkGraph, &[f64]),
+        (outage, given, most): (&Outage, &GivenWays, u64),
         PacketParameters { routing, weights, .. }: &PacketParameters,
         places: &[u32],
         nodes: &[NodeEntry],
@@ -58,7 +116,11 @@ impl OutputTable {
             let link = graph.channel(channel).link;
             platform.link(link).bandwidth * rates[link.index()]
         };
-        let is_up = |channel: u32| rate(channel) > 0.0;
+        let is_whole = |channel: u32| rate(channel) > 0.0;
+        let up: Vec<bool> = (0..graph.channels().len() as u32)
+            .map(|channel| is_whole(channel) && !outage.off.contains(&graph.channel(channel).link))
+            .collect();
+        let is_up = |channel: u32| up[channel as usize];
         let mut numbers: FxHashMap<NodeId, u32> = FxHashMap::default();
         let mut target_nodes = Vec::new();
         let mut number = |node| {
@@ -69,8 +131,9 @@ impl OutputTable {
         };
         let target = |host: u32| {
             let node = NodeId::from(HostId::new(host));
+            let is_own = given.to_node(graph, node).is_some() || forwards;
             match *graph.inputs(node) {
-                [channel] if !forwards && !is_host(graph.channel(channel).from) && is_up(channel) => {
+                [channel] if !is_own && !is_host(graph.channel(channel).from) && is_whole(channel) => {
                     let switch = graph.channel(channel).from;
                     let output = graph.outputs(switch).iter().position(|&output| output == channel);
                     let place = places[switch.index()];
@@ -83,43 +146,61 @@ impl OutputTable {
         let targets: Box<[_]> = (0..hosts).map(target).collect();
         let target_count = target_nodes.len();
         let entries = nodes.len() as u64 * target_count as u64;
-        let routing = || routing.name().to_owned();
-        if entries > MAX_ENTRIES {
-            return Err(PacketError::LargeTable { routing: routing(), entries, most: MAX_ENTRIES });
+        if entries > most {
+            return Err(PacketError::LargeTable { routing: routing.name().to_owned(), entries, most });
         }
+        let has_shares = *weights == Weights::Capacity || given.has_weights();
         let mut known = vec![KnownSets::default(); nodes.len()];
         let (mut sets, mut longest_way) = (vec![0_u16; entries as usize], 0);
         for (target, &node) in target_nodes.iter().enumerate() {
-            let distances = distances_to(graph, node, |node| forwards || !is_host(node), is_up);
+            let forwards = |node| forwards || !is_host(node);
+            let distances = distances_to(graph, node, forwards, is_whole);
             if let Some(src) = distances[..hosts as usize].iter().position(Option::is_none) {
                 let name = |host: usize| platform.host(HostId::new(host as u32)).name.clone();
                 let dst = targets.iter().position(|known| known.number == target as u32).unwrap_or(src);
                 return Err(PacketError::Disconnected { src: name(src), dst: name(dst) });
             }
+            let around = match outage.off[..] {
+                [] => distances.clone(),
+                _ => distances_to(graph, node, forwards, is_up),
+            };
             // The link to a host with one cable comes after its switch.
             let last = if is_host(node) { 0 } else { 1 };
-            let of_hosts = distances[..hosts as usize].iter().flatten().map(|distance| distance + last);
-            longest_way = of_hosts.fold(longest_way, u32::max);
+            let of_hosts = around[..hosts as usize].iter().flatten().map(|distance| distance + last);
+            let given = given.to_node(graph, node);
+            longest_way =
+                given.map_or_else(|| of_hosts.fold(0, u32::max), |ways| ways.longest).max(longest_way);
             let mut order: Vec<usize> = (0..nodes.len()).collect();
-            order.sort_by_key(|&place| distances[nodes[place].node.index()]);
+            order.sort_by_key(|&place| around[nodes[place].node.index()]);
             // What nodes can send toward the target.
             let mut capacities = vec![f64::INFINITY; graph.nodes() as usize];
             for place in order {
                 let NodeEntry { node, first_port, .. } = nodes[place];
-                let outputs = (first_port..).zip(graph.outputs(node)).filter(|&(_, &output)| {
+                let is_cut_off = around[node.index()].is_none();
+                let distances = if is_cut_off { &distances } else { &around };
+                let shortest = |output: u32| {
                     let to = graph.channel(output).to;
                     let is_nearer = |left| distances[node.index()] == Some(left + 1);
-                    is_up(output) && distances[to.index()].is_some_and(is_nearer)
+                    let is_taken = (is_cut_off && is_whole(output) || is_up(output))
+                        && distances[to.index()].is_some_and(is_nearer);
+                    is_taken.then(|| rate(output).min(capacities[to.index()]))
+                };
+                let outputs = (first_port..).zip(graph.outputs(node)).filter_map(|(port, &output)| {
+                    let weight = match given {
+                        Some(ways) => ways.weight(node, output),
+                        None => shortest(output),
+                    };
+                    Some((port, weight?))
                 });
-                let (outputs, rates): (Vec<u32>, Vec<f64>) = outputs
-                    .map(|(port, &output)| {
-                        (port, rate(output).min(capacities[graph.channel(output).to.index()]))
-                    })
-                    .unzip();
+                let (outputs, rates): (Vec<u32>, Vec<f64>) = outputs.unzip();
                 if !outputs.is_empty() {
                     capacities[node.index()] = rates.iter().sum();
                 }
-                let shares = if *weights == Weights::Capacity { shares(&rates) } else { Vec::new() };
+                let shares = match has_shares {
+                    true if given.is_some() || *weights == Weights::Capacity => shares(&rates),
+                    true => shares(&vec![1.0; outputs.len()]),
+                    false => Vec::new(),
+                };
                 let next = known[place].len() as u16;
                 sets[place * target_count + target] = *known[place].entry((outputs, shares)).or_insert(next);
             }
@@ -136,17 +217,9 @@ impl OutputTable {
                 shares.extend(of_outputs);
             }
         }
-        if set_ports.iter().all(|set| set.len() <= 1) && rates.iter().all(|&rate| rate > 0.0) {
-            return Err(PacketError::NoChoice { routing: routing() });
-        }
         let [first_sets, ports, shares] = [first_sets, ports, shares].map(Vec::into_boxed_slice);
         let (sets, set_ports) = (sets.into(), set_ports.into());
         Ok(Self { targets, target_count, longest_way, sets, first_sets, set_ports, ports, shares })
-    }
-
-    /// Returns the number of links of the longest of the shortest ways.
-    pub(super) fn longest_way(&self) -> u32 {
-        self.longest_way
     }
 
     /// Returns the output ports of a node on shortest ways to a host, and the upper ends of their shares in the range of hashes, unless

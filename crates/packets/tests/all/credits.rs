@@ -144,6 +144,7 @@ fn channels_do_not_wait_in_a_circle() {
         (&tree, Adaptive, false),
         ("kind = 'torus', dims = [5, 4, 3]", Minimal, true),
         ("kind = 'torus', dims = [4, 4]", Spray, true),
+        ("kind = 'torus', dims = [4, 3]", Valiant, true),
         (DRAGONFLY, Minimal, true),
         (DRAGONFLY, Adaptive, true),
         (DRAGONFLY, Valiant, true),
@@ -192,7 +193,7 @@ fn each_routing_has_as_many_channels_as_it_needs() {
 fn the_smallest_buffers_do_not_deadlock() {
     use PacketRouting::{Adaptive, Minimal, Par, Spray, UgalG, UgalL, Valiant};
     for (topology, hosts, routings) in [
-        ("kind = 'torus', dims = [5, 3]", 15, &[Minimal, Spray, Adaptive][..]),
+        ("kind = 'torus', dims = [5, 3]", 15, &[Minimal, Spray, Adaptive, Valiant][..]),
         (DRAGONFLY, 60, &[Minimal, Adaptive, Valiant, UgalL, UgalG, Par]),
     ] {
         let platform = network(topology, 1.0, 100.0);

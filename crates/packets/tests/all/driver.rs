@@ -1,6 +1,6 @@
 //! Runs messages in one region or several, as the engines do.
 
-use netmodel::{HostId, Message, NetworkModel, Platform};
+use netmodel::{HostId, LinkLoads, Message, NetworkModel, Platform};
 use packets::{PacketArrival, PacketMachine, PacketParameters, PacketRegion};
 use pdes_core::{Bytes, SimTime};
 
@@ -71,6 +71,32 @@ pub(crate) fn run_in(
 ) -> Run {
     let machine = machine_of(platform, parameters, homes);
     let regions = machine.make_regions(0..machine.regions());
+    run_on(&machine, regions, homes, messages).0
+}
+
+/// Runs messages in regions; returns the loads of links, too.
+pub(crate) fn run_recorded(
+    platform: &Platform,
+    parameters: &PacketParameters,
+    homes: &[u32],
+    messages: &[Sent],
+) -> (Run, LinkLoads) {
+    let machine = machine_of(platform, parameters, homes);
+    let regions = machine.make_regions(0..machine.regions());
+    let regions = regions.into_iter().map(NetworkModel::with_link_loads).collect();
+    let (run, mut regions) = run_on(&machine, regions, homes, messages);
+    let end = SimTime::from_picos(run.last());
+    let totals = regions.iter_mut().flat_map(|region| region.link_totals(end));
+    (run, LinkLoads::new(platform, end, totals))
+}
+
+/// Runs messages in the idle regions of a machine.
+fn run_on<'m, 'p>(
+    machine: &'m PacketMachine<'p>,
+    regions: Vec<PacketRegion<'m, 'p, u32>>,
+    homes: &[u32],
+    messages: &[Sent],
+) -> (Run, Vec<PacketRegion<'m, 'p, u32>>) {
     let mut regions: Vec<_> = regions.into_iter().map(PacketRegion::with_recorded_arrivals).collect();
     for (tag, &sent) in (0..).zip(messages) {
         regions[homes[sent.1 as usize] as usize].send(message(tag, sent)).unwrap();
@@ -117,5 +143,5 @@ pub(crate) fn run_in(
         run.hops += region.counts().1;
     }
     run.packets.sort_unstable();
-    run
+    (run, regions)
 }

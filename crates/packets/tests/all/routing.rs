@@ -54,6 +54,30 @@ fn uniform_traffic_has_its_share_of_a_ring() {
     }
 }
 
+/// Over a third host that is any one, each leg of a way on a ring of `k` hosts has `k/4` links on average: whoever sends to whom has `4/k` of
+/// a link, but for what random loads differ.
+#[test_with::shared]
+fn ways_over_third_hosts_share_a_ring() {
+    for (case, quantity, expected) in numbers("closed-forms.csv", "ring-", "value") {
+        if quantity != "valiant_share" {
+            continue;
+        }
+        let hosts: u32 = case["ring-".len()..].parse().unwrap();
+        let platform = network(&format!("kind = 'torus', dims = [{hosts}]"), 1.0, 100.0);
+        let packets = 2000;
+        for step in [1, hosts / 2 - 1] {
+            let messages: Vec<Sent> =
+                (0..hosts).map(|host| (0, host, (host + step) % hosts, packets * 1000)).collect();
+            let done = run(&platform, &parameters(PacketRouting::Valiant, 1), &messages);
+            let share = (packets * 1_000_000) as f64 / done.last() as f64;
+            assert!(
+                (0.93 * expected..1.01 * expected).contains(&share),
+                "{case}, {step}: {share}, {expected}"
+            );
+        }
+    }
+}
+
 /// All hosts of a group of a dragonfly send to another group: over one cable each has `1/(a p)` of a link, over third groups at most
 /// `(g - 2)/(2 a p)`; and to all other groups at most what the cables between groups carry.
 #[test_with::shared]

@@ -513,8 +513,8 @@ pub(super) struct AnalysisSection {
     /// Critical-path analysis: the report shows the chain of actions that leads to the end of the last rank; nothing is fast-forwarded.
     #[schemars(extend("default" = false, "x-page" = "critical-path.md"))]
     pub(super) critical_path: Option<bool>,
-    /// Link analysis: the report shows the loads of links over time, and the links that held messages back; `flow` only.
-    #[schemars(extend("x-default" = "true up to 65,536 links", "x-page" = "links.md"))]
+    /// Link analysis: the report shows the loads of links over time, and the links that held messages back; not `contention-free`.
+    #[schemars(extend("x-default" = "true with `flow` up to 65,536 links", "x-page" = "links.md"))]
     pub(super) links: Option<bool>,
 }
 
