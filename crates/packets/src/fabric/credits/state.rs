@@ -1,0 +1,106 @@
+//! The state of input buffers.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use pdes_core::StateVisitor;
+
+use super::super::nodes::{IDLE, Node, Port};
+use super::{Buffers, Output, Published, Queue, Request, Sleeper, Waiting};
+use crate::packet::{visit_busy_until, visit_picos};
+
+impl Buffers {
+    /// Finds the wakes of all nodes anew.
+    pub(in super::super) fn set_wakes(&mut self, nodes: &[Node], injections: usize) {
+        self.wakes.iter_mut().for_each(BinaryHeap::clear);
+        let Self { channels, queues, outputs, injection_wakes, nodes: of_ports, wakes, .. } = self;
+        for (node, wakes) in nodes.iter().zip(wakes.iter_mut()) {
+            for queue in node.first_input * *channels..(node.first_input + node.inputs) * *channels {
+                wakes.push(Reverse((queues[queue as usize].wake, Sleeper::Queue(queue))));
+            }
+        }
+        for port in 0..outputs.len() {
+            let wakes = &mut wakes[of_ports[port] as usize];
+            wakes.push(Reverse((outputs[port].wake, Sleeper::Output(port as u32))));
+            if port < injections {
+                wakes.push(Reverse((injection_wakes[port], Sleeper::Injection(port as u32))));
+            }
+        }
+        wakes.iter_mut().for_each(|wakes| wakes.retain(|Reverse((at, _))| *at != IDLE));
+    }
+
+    pub(in super::super) fn visit(&mut self, ports: &[Port], visitor: &mut StateVisitor<'_>) {
+        let Self {
+            channels: _,
+            capacity: _,
+            arbitration: _,
+            queues,
+            outputs,
+            rooms,
+            injection_wakes,
+            nodes: _,
+            wakes: _,
+            touched: _,
+            published,
+        } = self;
+        if let Some(Published { period, instants, backlogs }) = published {
+            visitor.compare(&(visitor.now().as_picos() % *period));
+            if !visitor.saves_whole(instants) {
+                instants.iter_mut().for_each(|instant| visit_picos(instant, visitor));
+            }
+            visitor.plain(backlogs);
+        }
+        if visitor.saves_whole(queues) {
+            visitor.saved(outputs);
+            visitor.saved(rooms);
+            return visitor.saved(injection_wakes);
+        }
+        let now = visitor.now().as_picos();
+        for Queue { packets, busy_until, wake } in queues {
+            visitor.compare(&packets.len());
+            for Waiting { packet, tail, output, channel } in packets {
+                packet.visit_waiting(visitor);
+                visit_busy_until(tail, visitor);
+                visitor.compare(output);
+                visitor.compare(channel);
+            }
+            visit_busy_until(busy_until, visitor);
+            visit_wake(wake, visitor);
+        }
+        for (Output { requests, waiting, turn, wake }, port) in outputs.iter_mut().zip(ports) {
+            // The list has no order.
+            requests.sort_unstable_by_key(|request| request.source);
+            let is_idle = requests.is_empty() && port.free_at < now;
+            visitor.compare(&if is_idle { 0 } else { *turn });
+            visitor.compare(&requests.len());
+            for Request { age, source, bytes, channel } in requests {
+                visitor.compare(&(*source, *bytes, *channel, *age > 0));
+                if *age > 0 {
+                    visit_picos(age, visitor);
+                }
+            }
+            visitor.compare(waiting);
+            visit_wake(wake, visitor);
+        }
+        for room in rooms {
+            if visitor.is_observing() {
+                // Credits that are back make no difference.
+                let _ = room.instant(0, now);
+            }
+            visitor.compare(&(room.bytes, room.credits.len()));
+            for (back, bytes) in &mut room.credits {
+                visit_picos(back, visitor);
+                visitor.compare(bytes);
+            }
+        }
+        injection_wakes.iter_mut().for_each(|wake| visit_wake(wake, visitor));
+    }
+}
+
+/// Visits an instant that may be [`IDLE`].
+fn visit_wake(wake: &mut u64, visitor: &mut StateVisitor<'_>) {
+    visitor.compare(&(*wake == IDLE));
+    if *wake != IDLE {
+        visit_picos(wake, visitor);
+    }
+}
