@@ -83,6 +83,20 @@ pub fn read(file: &Path) -> Result<Measurements, FormatError> {
     read_text(&text, file)
 }
 
+/// Reads files, with a note for each: the number of observations of each operation.
+///
+/// # Errors
+/// As [`read`], of the first file that cannot be read.
+pub fn read_all(files: &[PathBuf]) -> Result<Measurements, FormatError> {
+    let mut measurements = Measurements::default();
+    for file in files {
+        let mut found = read(file)?;
+        found.notes.push((format!("from {}", file.display()), found.describe()));
+        measurements.extend(found);
+    }
+    Ok(measurements)
+}
+
 /// Reads measurements from a text; `file` names it in messages, and determines the operation of SimGrid's JSON.
 ///
 /// # Errors

@@ -36,7 +36,7 @@ mod threshold;
 
 pub use call::{CallCost, CallPoint};
 pub use curve::{Curve, Residuals, Segment};
-pub use format::{FormatError, read, read_text, write_observations};
+pub use format::{FormatError, read, read_all, read_text, write_observations};
 pub use line::Line;
 pub use machine::{Computations, FitError, Fitted, Machine};
 #[cfg(feature = "mpi")]

@@ -146,6 +146,16 @@ impl Measurements {
         }
     }
 
+    /// Returns the number of observations of each operation, as text.
+    pub(crate) fn describe(&self) -> String {
+        let count = |operation: Operation| {
+            let found = self.observations.iter().filter(|observation| observation.operation == operation);
+            let count = found.count();
+            (count > 0).then(|| format!("{count} {operation}"))
+        };
+        Operation::ALL.into_iter().filter_map(count).collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns a point with the median for each amount of an operation, by growing amount. Takes `O(n log n)`.
     pub fn points(&self, operation: Operation) -> Vec<Point> {
         self.points_at_quantile(operation, 0.5)

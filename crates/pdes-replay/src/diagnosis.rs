@@ -23,9 +23,9 @@ use outputs::write_json;
 use pdes_core::{Cluster, Progress, Rank};
 use replay::{Outcome, RunError, RunSpec, Simulation, run_all};
 use serde::{Deserialize, Serialize};
-use trace_mmap::{Trace, TraceError, WriteError, write_with_measured_times};
+use trace_mmap::{LoadOptions, Trace, TraceError, WriteError, write_with_measured_times};
 
-use crate::config::ConfigError;
+use crate::config::{Config, ConfigError};
 use crate::report::site_name;
 use delays::{Delay, Member};
 use gain::{MendedPlaces, Mending};
@@ -170,7 +170,61 @@ impl From<WriteError> for DiagnosisError {
     }
 }
 
+/// The run that a diagnosis is about.
+#[derive(Debug)]
+pub enum DiagnosedRun {
+    /// A replay on a platform.
+    Replay(RunSpec),
+    /// The recorded run of a trace with measured times, whose computations are replayed on an ideal network.
+    Recorded(RunSpec),
+}
+
+impl DiagnosedRun {
+    /// Returns the run of a configuration. Without a platform it is the recorded one, and the configuration gets a host for each rank.
+    ///
+    /// # Errors
+    /// If the configuration is invalid, or the trace cannot be opened.
+    pub fn of(config: &mut Config) -> Result<Self, DiagnosisError> {
+        let has_platform = config.section("platform").is_some_and(|platform| !platform.is_empty());
+        // Without a trace, the configuration says what is missing.
+        let path = config.text("trace", "path").filter(|_| !has_platform);
+        let Some(path) = path else { return Ok(Self::Replay(config.clone().resolve()?)) };
+        let ranks = trace_tools::open(path.as_ref(), &LoadOptions::default())?.ranks();
+        let mut topology = toml::Table::new();
+        topology.insert("hosts".to_owned(), i64::from(ranks).into());
+        for (key, value) in
+            [("kind", "cluster"), ("speed", "1Gf"), ("bandwidth", "1GBps"), ("latency", "1us")]
+        {
+            topology.insert(key.to_owned(), value.into());
+        }
+        config.insert("platform", "topology", topology.into());
+        Ok(Self::Recorded(config.clone().resolve()?))
+    }
+
+    /// Returns the specification of the run.
+    pub fn spec(&self) -> &RunSpec {
+        let (Self::Replay(spec) | Self::Recorded(spec)) = self;
+        spec
+    }
+}
+
 impl Diagnosis {
+    /// Diagnoses a run, as [`new`](Self::new) or, on the first process, as [`of_recorded_run`](Self::of_recorded_run).
+    ///
+    /// # Errors
+    /// As these.
+    pub fn of(
+        cluster: &mut Cluster,
+        run: &DiagnosedRun,
+        rules: &[Rule],
+    ) -> Result<Option<Self>, DiagnosisError> {
+        match run {
+            DiagnosedRun::Replay(spec) => Self::new(cluster, spec, rules),
+            DiagnosedRun::Recorded(spec) if cluster.member() == 0 => Self::of_recorded_run(spec).map(Some),
+            DiagnosedRun::Recorded(_) => Ok(None),
+        }
+    }
+
     /// Replays the trace of a run on the processes of a cluster, and once more on an ideal network, and applies rules. The first process
     /// gets the diagnosis. Takes the time of two replays, of which the second is without contention, and a walk through the trace; on one
     /// process both replays run at the same time.

@@ -48,8 +48,8 @@ mod what_if;
 pub use config::schema::config_schema;
 pub use config::{Config, ConfigError, OnlineClock, OnlineComputation, OnlineSection, available_threads};
 pub use diagnosis::{
-    ClassTolerance, Diagnosis, DiagnosisError, Place, PlacePair, Pop, Problem, RegionEfficiency, Relation,
-    Rule, RuleError, Scaling, Scope, Sensitivity, Tolerance, ToleranceLimit,
+    ClassTolerance, DiagnosedRun, Diagnosis, DiagnosisError, Place, PlacePair, Pop, Problem,
+    RegionEfficiency, Relation, Rule, RuleError, Scaling, Scope, Sensitivity, Tolerance, ToleranceLimit,
 };
 pub use ensemble::{Ensemble, EnsembleError, EnsembleResults, MemberResult, Members};
 #[cfg(feature = "pictures")]
@@ -61,16 +61,16 @@ pub use replay::names::{Mismatch, MismatchKind, Origin, nearest};
 pub use replay::schema::platform_schema;
 pub use replay::{
     CertificateSummary, CheckpointError, CheckpointPlan, CheckpointSummary, CodeProgram,
-    ContentionFreeMachine, Deadlock, Delay, Digest, Epoch, Execution, ExecutionMode, FastForward, Feature,
-    HostPair, JobScheduler, LinkScale, LogGopsSection, MODELS, Measured, Model, ModelSection, Mpi, Network,
-    NetworkPreset, NetworkTag, Obstacle, OrderedReplay, Outcome, PRESETS, ParallelProfile, Parallelism,
-    PartitionCut, PartitionError, PartitionSource, Placement, PlacementError, PlacementPolicy,
-    PlatformFileError, PlatformSource, Polling, Predicted, PredictedRegions, ProgramOutcome, ProgramSpec,
-    RankAssignment, RegionCostsError, RegionPlan, RegionPlanner, RegionProfile, RegionalNetwork,
-    RegionalOutcome, RegionalReplay, RegionalReplayer, RegionsDone, Replayer, RunError, RunSpec,
+    ContentionFreeMachine, Data, Deadlock, Delay, Digest, Epoch, Execution, ExecutionMode, FastForward,
+    Feature, HostPair, JobScheduler, LinkScale, LogGopsSection, MODELS, Measured, Message, Model,
+    ModelSection, Mpi, Network, NetworkPreset, NetworkTag, Obstacle, OrderedReplay, Outcome, PRESETS,
+    ParallelProfile, Parallelism, PartitionCut, PartitionError, PartitionSource, Placement, PlacementError,
+    PlacementPolicy, PlatformFileError, PlatformSource, Polling, Predicted, PredictedRegions, ProgramOutcome,
+    ProgramSpec, RankAssignment, RegionCostsError, RegionPlan, RegionPlanner, RegionProfile, RegionalNetwork,
+    RegionalOutcome, RegionalReplay, RegionalReplayer, RegionsDone, Replayer, Request, RunError, RunSpec,
     RunningProgram, SchedulerRun, ServerUse, SharedMachine, Simulation, Start, StopHandle, TimelineError,
-    TimelineEstimate, TimelineFormat, TimelinePlan, TimelineSummary, TraceFile, WaitingRank, WorkRequest,
-    peak_rss_bytes, read_platform,
+    TimelineEstimate, TimelineFormat, TimelinePlan, TimelineSummary, TraceFile, Values, WaitingRank,
+    WorkRequest, peak_rss_bytes, read_platform,
 };
 pub use report::{
     ActionTotal, AllLinks, Breakdown, CallNode, CallParts, CallTree, Column, Communication, ContendedLink,

@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<()> {
     if processes::is_not_first() {
         return Ok(());
     }
-    write(arguments, read(&arguments.from)?)
+    write(arguments, calibration::read_all(&arguments.from)?)
 }
 
 fn check(arguments: &CalibrateArguments) -> Result<(), Misuse> {
@@ -165,26 +165,6 @@ fn run_program(_: u32, _: u64) -> Result<()> {
     anyhow::bail!(
         "this program was built without MPI and cannot send messages; build it with `cargo build --release --features mpi`"
     )
-}
-
-fn read(files: &[PathBuf]) -> Result<Measurements> {
-    let mut measurements = Measurements::default();
-    for file in files {
-        let mut found = calibration::read(file)?;
-        found.notes.push((format!("from {}", file.display()), describe(&found)));
-        measurements.extend(found);
-    }
-    Ok(measurements)
-}
-
-/// Returns the number of observations of each operation, as text.
-fn describe(measurements: &Measurements) -> String {
-    let count = |operation: calibration::Operation| {
-        let found =
-            measurements.observations.iter().filter(|observation| observation.operation == operation).count();
-        (found > 0).then(|| format!("{found} {operation}"))
-    };
-    calibration::Operation::ALL.into_iter().filter_map(count).collect::<Vec<_>>().join(", ")
 }
 
 fn write(arguments: &CalibrateArguments, mut measurements: Measurements) -> Result<()> {

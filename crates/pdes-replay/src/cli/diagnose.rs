@@ -6,8 +6,9 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use outputs::{FileRoles, is_stdout};
 use pdes_core::Cluster;
-use pdes_replay::{Config, Diagnosis, DiagnosisError, Pop, Problem, Rule, RuleError, RunSpec};
-use trace_mmap::LoadOptions;
+#[cfg(feature = "pictures")]
+use pdes_replay::RunSpec;
+use pdes_replay::{Config, DiagnosedRun, Diagnosis, DiagnosisError, Pop, Problem, Rule, RuleError};
 
 use super::arguments::{ReplayFlags, with_input};
 use super::processes::agree;
@@ -73,47 +74,26 @@ fn parse_limit(text: &str) -> Result<Limit, String> {
 /// Replays the trace on all processes of a cluster; the first one prints the diagnosis.
 pub(crate) fn run(arguments: &DiagnoseArguments, quiet: bool, cluster: &mut Cluster) -> Result<()> {
     let (rules, config) = agree(cluster, read(arguments))?;
-    let (spec, config) = agree(cluster, spec(config))?;
-    tracing::info!("reading {}", spec.spec().trace);
+    let (diagnosed, config) = agree(cluster, diagnosed_run(config))?;
+    tracing::info!("reading {}", diagnosed.spec().trace);
     large_pages::set_large_pages(true);
-    let diagnosis = match &spec {
-        Subject::Replay(spec) => Diagnosis::new(cluster, spec, &rules),
-        Subject::Recorded(spec) if cluster.member() == 0 => Diagnosis::of_recorded_run(spec).map(Some),
-        Subject::Recorded(_) => Ok(None),
-    };
+    let diagnosis = Diagnosis::of(cluster, &diagnosed, &rules);
     let diagnosis = diagnosis.map_err(|error| match error {
         DiagnosisError::Rule { .. } | DiagnosisError::NoTimes => Misuse(error.to_string()).into(),
         error => anyhow::Error::from(error),
     });
-    let finished =
-        agree(cluster, diagnosis)?.map_or(Ok(()), |found| finish(arguments, found, (&spec, &config), quiet));
+    let finished = agree(cluster, diagnosis)?
+        .map_or(Ok(()), |found| finish(arguments, found, (&diagnosed, &config), quiet));
     agree(cluster, finished)
 }
 
-/// The run that is diagnosed.
-enum Subject {
-    /// A replay on a platform.
-    Replay(RunSpec),
-    /// The recorded run, whose computations are replayed on an ideal network.
-    Recorded(RunSpec),
-}
-
-impl Subject {
-    fn spec(&self) -> &RunSpec {
-        let (Self::Replay(spec) | Self::Recorded(spec)) = self;
-        spec
-    }
-
-    /// Returns the title of a page: the trace, and what decides the times of a replay.
-    #[cfg(feature = "pictures")]
-    fn title(&self) -> String {
-        let trace = &self.spec().trace;
-        match self {
-            Self::Replay(RunSpec { platform, model, preset, .. }) => {
-                format!("{trace} on {platform} ({}, preset {})", model.key, preset.key)
-            }
-            Self::Recorded(_) => format!("{trace}, as recorded"),
-        }
+/// Returns the title of a page: the trace, and what decides the times of a replay.
+#[cfg(feature = "pictures")]
+fn title(run: &DiagnosedRun) -> String {
+    let RunSpec { trace, platform, model, preset, .. } = run.spec();
+    match run {
+        DiagnosedRun::Replay(_) => format!("{trace} on {platform} ({}, preset {})", model.key, preset.key),
+        DiagnosedRun::Recorded(_) => format!("{trace}, as recorded"),
     }
 }
 
@@ -154,27 +134,21 @@ fn read(arguments: &DiagnoseArguments) -> Result<(Vec<Rule>, Config)> {
     Ok((rules, config))
 }
 
-/// Returns the run of a configuration; without a platform that of the recorded run, with a host for each rank.
-fn spec(mut config: Config) -> Result<(Subject, Config)> {
-    let has_platform = config.section("platform").is_some_and(|platform| !platform.is_empty());
-    // Without a trace, the configuration says what is missing.
-    let path = config.text("trace", "path").filter(|_| !has_platform);
-    let Some(path) = path else { return Ok((Subject::Replay(config.clone().resolve()?), config)) };
-    let ranks = trace_tools::open(path.as_ref(), &LoadOptions::default())?.ranks();
-    let mut topology = toml::Table::new();
-    topology.insert("hosts".to_owned(), i64::from(ranks).into());
-    for (key, value) in [("kind", "cluster"), ("speed", "1Gf"), ("bandwidth", "1GBps"), ("latency", "1us")] {
-        topology.insert(key.to_owned(), value.into());
+/// Returns the run of a configuration, and the configuration with its platform.
+fn diagnosed_run(mut config: Config) -> Result<(DiagnosedRun, Config)> {
+    match DiagnosedRun::of(&mut config) {
+        Ok(run) => Ok((run, config)),
+        Err(DiagnosisError::Config(error)) => Err(error.into()),
+        Err(DiagnosisError::Trace(error)) => Err(error.into()),
+        Err(error) => Err(error.into()),
     }
-    config.insert("platform", "topology", topology.into());
-    Ok((Subject::Recorded(config.clone().resolve()?), config))
 }
 
 /// Finds the gains, writes the results, and checks the limits.
 fn finish(
     arguments: &DiagnoseArguments,
     mut diagnosis: Diagnosis,
-    (spec, config): (&Subject, &Config),
+    (diagnosed, config): (&DiagnosedRun, &Config),
     quiet: bool,
 ) -> Result<()> {
     diagnosis.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
@@ -182,9 +156,9 @@ fn finish(
         diagnosis.simulate_gains(config)?;
     }
     if arguments.tolerance {
-        match spec {
-            Subject::Replay(spec) => diagnosis.find_tolerance(spec)?,
-            Subject::Recorded(_) => return Err(Misuse(NO_NETWORK.to_owned()).into()),
+        match diagnosed {
+            DiagnosedRun::Replay(spec) => diagnosis.find_tolerance(spec)?,
+            DiagnosedRun::Recorded(_) => return Err(Misuse(NO_NETWORK.to_owned()).into()),
         }
     }
     let reference = |path: &PathBuf| -> Result<(String, Pop)> {
@@ -203,7 +177,9 @@ fn finish(
     }
     #[cfg(feature = "pictures")]
     if let Some(path) = &arguments.page {
-        diagnosis.write_page(&spec.title(), path).with_context(|| format!("the page {}", path.display()))?;
+        diagnosis
+            .write_page(&title(diagnosed), path)
+            .with_context(|| format!("the page {}", path.display()))?;
         tracing::info!("wrote the page {}", path.display());
     }
     if !quiet {

@@ -24,6 +24,7 @@ use super::operation::{Answer, Dialogue, Filter, Operation, Receive, Send};
 /// | collective operations, with values | [`barrier`](Self::barrier), [`broadcast`](Self::broadcast), [`all_reduce`](Self::all_reduce), [`all_gather`](Self::all_gather) |
 /// | all collective operations, by their sizes | [`collective`](Self::collective), [`icollective`](Self::icollective) |
 /// | communicators | [`split`](Self::split) |
+/// | errors | [`abort`](Self::abort) |
 #[derive(Clone, Debug)]
 pub struct Mpi {
     dialogue: Arc<Mutex<Dialogue>>,
@@ -79,6 +80,14 @@ impl Mpi {
     /// Sleeps for a time \[s\].
     pub async fn sleep(&self, seconds: f64) {
         self.call(Operation::Sleep { seconds }).await;
+    }
+
+    /// Ends the run with an error, which says why and names the rank: `MPI_Abort`.
+    pub async fn abort(&self, why: impl Into<Box<str>>) -> ! {
+        self.dialogue().mistake = Some(why.into());
+        loop {
+            std::future::pending::<()>().await;
+        }
     }
 
     async fn post_send(&self, (to, tag): (u32, u32), data: Data, mode: SendMode, slot: Option<Slot>) {
