@@ -66,7 +66,13 @@ fn the_combinations_are_those_of_the_program() {
     writeln!(text, "|---|{}", "---|".repeat(columns.len())).unwrap();
     for (feature, name, page) in FEATURES {
         let cells = columns.each_ref().map(|column| column.cell(feature, &mut reasons));
-        writeln!(text, "| [{name}]({page}) | {} |", cells.join(" | ")).unwrap();
+        write!(text, "| [{name}]({page}) |").unwrap();
+        for (index, cell) in cells.iter().enumerate() {
+            let is_repeated =
+                cell.starts_with("not") && index.checked_sub(1).is_some_and(|left| cells[left] == *cell);
+            write!(text, " {} |", if is_repeated { "←" } else { cell.as_str() }).unwrap();
+        }
+        text.push('\n');
     }
     text.push('\n');
     (1..).zip(&reasons).for_each(|(number, reason)| writeln!(text, "{number}. {reason}").unwrap());

@@ -48,7 +48,7 @@ fn the_transformations_are_those_of_the_program() {
         let (key, of, change) = (kind.key, kind.subject.name(), kind.semantics);
         writeln!(text, "| `{key}` | {of} | {} | {change} |", keys.join(", ")).unwrap();
     }
-    text.push('\n');
+    text.push_str("\nKeys of selectors:\n\n");
     for subject in [
         Subject::Computations,
         Subject::Messages,
@@ -60,7 +60,7 @@ fn the_transformations_are_those_of_the_program() {
         Subject::Visits,
     ] {
         let keys: Vec<String> = subject.keys().iter().map(|key| format!("`{key}`")).collect();
-        writeln!(text, "- Keys of selectors of {}: {}.", subject.name(), keys.join(", ")).unwrap();
+        writeln!(text, "- {}: {}", subject.name(), keys.join(", ")).unwrap();
     }
     Page("what-if.md").check(&text);
 }
@@ -75,10 +75,11 @@ fn the_problems_and_variables_are_those_of_the_program() {
     let run = Scope::Run.variables();
     for (scope, of) in Scope::NAMED.map(|(_, scope)| scope_name(scope)) {
         writeln!(text, "\n| variable of {of} | meaning |\n|---|---|").unwrap();
-        for (name, meaning) in scope.variables() {
-            if scope == Scope::Run || run.iter().all(|(known, _)| *known != name) {
-                writeln!(text, "| `{name}` | {} |", meaning.trim()).unwrap();
-            }
+        let is_own = |name: &str| scope == Scope::Run || run.iter().all(|(known, _)| *known != name);
+        let own: Vec<_> = scope.variables().into_iter().filter(|(name, _)| is_own(name)).collect();
+        for same in own.chunk_by(|(_, one), (_, next)| one == next) {
+            let names: Vec<String> = same.iter().map(|(name, _)| format!("`{name}`")).collect();
+            writeln!(text, "| {} | {} |", names.join(", "), same[0].1.trim()).unwrap();
         }
     }
     Page("diagnosis.md").check(&text);

@@ -302,7 +302,7 @@ pub struct StorageDescription {
     pub directory: String,
     /// The host that has the device; without it, each host has one of its own.
     pub host: Option<String>,
-    /// True if all hosts see the device, false if its own alone does.
+    /// All hosts see the device, not its own alone.
     #[serde(default)]
     pub shared: bool,
     /// Kind of device: `disk`, `hard-disk` or `ssd`.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct PacketParameters {
     /// Where packets wait.
     pub queues: Queues,
-    /// With `credits`: room for packets at each input, for each virtual channel.
+    /// With `credits`: buffer of each virtual channel at each input.
     #[schemars(extend("x-unit" = "B"))]
     pub buffer_bytes: u32,
     /// With `credits`: virtual channels of a link.

@@ -26,11 +26,10 @@ pub struct LogGopsSection {
     /// Overhead per byte beyond the first.
     #[schemars(extend("x-unit" = "ns", "default" = nanos(LogGops::default().overhead_per_byte)))]
     pub O: Option<Nanoseconds>,
-    /// Size of the largest eager message; the sender of a larger one waits for the receive.
+    /// Size of the largest message whose sender does not wait for the receive.
     #[schemars(extend("default" = LogGops::default().eager_up_to))]
     pub S: Option<Size>,
-    /// Cost of a message of 0 bytes: a byte less than one of 1 byte, as in LogGOPSim, where `size - 1` wraps (`wraps`), or the same
-    /// (`one_byte`).
+    /// Cost of a message of 0 bytes: a byte less than of one byte, as in LogGOPSim, where `size - 1` wraps, or the same (`one_byte`).
     #[schemars(extend("enum" = ["wraps", "one_byte"], "default" = EmptyMessage::default().name()))]
     pub empty: Option<String>,
 }

@@ -25,13 +25,13 @@ pub struct FailureSection {
     /// Name of hosts, in which `*` stands for any text; each fails by itself.
     #[schemars(extend("x-default" = "this, `link`, `hosts`, `leaf` or `group`"))]
     pub host: Option<String>,
-    /// Name of links, in which `*` stands for any text; each fails by itself, in both directions.
+    /// Name of links, as `host`; each fails by itself, in both directions.
     #[schemars(extend("x-default" = "none"))]
     pub link: Option<String>,
     /// Names of hosts that fail together, such as those of a rack.
     #[schemars(extend("x-default" = "none"))]
     pub hosts: Option<Vec<String>>,
-    /// Number of a leaf switch (router of a dragonfly, ring of a torus), from 0, whose hosts fail together; `"*"` is each of them by itself.
+    /// Number of a leaf switch (router of a dragonfly, ring of a torus), from 0, whose hosts fail together; `"*"`: of each.
     #[schemars(extend("x-value" = "a number, or \"*\"", "x-default" = "none", "x-page" = "jobs.md#placements"))]
     pub leaf: Option<Part>,
     /// Number of a group of leaf switches, as `leaf`.
@@ -107,7 +107,7 @@ pub struct FailuresSection {
     /// Time from a failure until the job goes on from its last checkpoint.
     #[schemars(extend("default" = 0))]
     pub restart: Option<Seconds>,
-    /// Names of hosts that wait for one that dies, with `recovery = "spare"`: the first that is in order takes its place.
+    /// With `recovery = "spare"`, names of hosts of which the first that is in order takes the place of one that dies.
     #[schemars(extend("default" = []))]
     pub spares: Vec<String>,
 }

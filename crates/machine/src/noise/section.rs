@@ -23,7 +23,7 @@ pub struct NoiseSection {
     /// Noise that is generated.
     #[schemars(extend("x-default" = "this or `file`"))]
     pub kind: Option<NoiseKind>,
-    /// Time from the begin of an event to that of the next one, or its mean.
+    /// Time from the begin of an event to the next one, or its mean.
     #[schemars(extend("x-default" = "required with `kind`"))]
     pub period_s: Option<Seconds>,
     /// Length of an event; with `poisson` its mean, with `long-tail` the shortest.

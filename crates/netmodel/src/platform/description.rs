@@ -282,7 +282,7 @@ pub struct HostDescription {
     /// Number of cores.
     #[serde(default = "one")]
     pub cores: u32,
-    /// Bandwidth of the memory, which the cores share [B/s]; without it, the memory limits nothing.
+    /// Bandwidth of the memory, which the cores share [B/s]; by default unlimited.
     #[serde(default, deserialize_with = "plain_if_any::<_, Bandwidth>")]
     #[schemars(with = "Option<Bandwidth>")]
     pub memory_bandwidth: Option<f64>,

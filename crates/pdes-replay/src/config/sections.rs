@@ -26,19 +26,19 @@ use super::{ConfigError, registries, value_schemas};
 pub(super) struct Sections {
     /// The trace of the program.
     pub(super) trace: TraceSection,
-    /// Programs that run at once on the machine, in place of `[trace]`: one `[[job]]` for each.
+    /// Programs that run at once on the machine, in place of `[trace]`.
     #[schemars(extend("x-page" = "jobs.md"))]
     pub(super) job: Vec<JobSection>,
     /// Options of runs of several jobs.
     pub(super) jobs: JobsSection,
     /// The machine: a platform file, or an inline platform.
     pub(super) platform: PlatformSection,
-    /// Profiles of hosts and links: speeds, bandwidths and latencies over time, and when they are on. One `[[profile]]` for each.
+    /// Profiles of hosts and links: speeds, bandwidths and latencies over time, and when they are on.
     #[schemars(extend("x-page" = "jobs.md#profiles"))]
     pub(super) profile: Vec<ProfileSection>,
-    /// The network model and its parameters.
+    /// The network model.
     pub(super) network: NetworkSection,
-    /// The parameters of the MPI library.
+    /// The MPI library.
     pub(super) mpi: MpiSection,
     /// The speeds of computations, relative to those of hosts.
     pub(super) compute: ComputeSection,
@@ -50,9 +50,9 @@ pub(super) struct Sections {
     pub(super) online: OnlineSection,
     /// Additional analyses; no effect on results.
     pub(super) analysis: AnalysisSection,
-    /// Checkpoints, from which an interrupted run resumes; no effect on results.
+    /// Checkpoints, from which a run resumes; no effect on results.
     pub(super) checkpoint: CheckpointSection,
-    /// Timeline of the actions of all ranks, in a file; no effect on results.
+    /// Timeline of all ranks, in a file; no effect on results.
     pub(super) timeline: TimelineSection,
     /// Output files.
     pub(super) output: OutputSection,
@@ -65,20 +65,19 @@ pub(super) struct Sections {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TraceSection {
-    /// An archive (`.pdt`), a file list, a merged file, or a directory of `rank-N.txt`; text is plain, gzip or zstd. Or a Paraver trace (`.prv`).
+    /// An archive (`.pdt`), text (a file list, a merged file, or a directory of `rank-N.txt`), or another trace.
     #[schemars(extend("x-value" = "the name of a file or a directory", "x-default" = "required", "x-page" = "traces.md"))]
     pub(super) path: Option<PathBuf>,
-    /// In place of a path, a program that is generated for the run: the arguments of `trace generate`.
+    /// In place of a path, a generated program: the arguments of `trace generate`.
     #[schemars(extend("x-value" = "such as `\"npb-lu --class S --ranks 8\"`", "x-default" = "none", "x-page" = "sweeps.md#numbers-of-ranks"))]
     pub(super) generate: Option<String>,
-    /// Number of ranks of the run; ranks beyond those of the trace do nothing, fewer are an error.
+    /// Number of ranks; those beyond the trace do nothing, fewer are an error.
     #[schemars(range(min = 1), extend("x-default" = "those of the trace"))]
     pub(super) ranks: Option<u32>,
-    /// Size of actions kept in memory (16 B each); the rest goes to a memory-mapped temporary file.
+    /// Size of actions in memory (16 B each); the rest goes to a mapped temporary file.
     #[schemars(extend("default" = 2_u64 << 30))]
     pub(super) memory_budget_bytes: Option<Size>,
-    /// Speed of the machine on which the program ran: on hosts of this speed, computations that the trace counts as times take the recorded
-    /// times.
+    /// Speed of the machine on which the program ran, where computations counted as times take the recorded times.
     #[schemars(extend("exclusiveMinimum" = 0, "x-default" = "the rate at which the trace counts times", "x-page" = "traces.md#speed"))]
     pub(super) speed: Option<Speed>,
 }
@@ -92,7 +91,7 @@ pub(super) struct JobSection {
     /// The trace of its program, as `trace.path`.
     #[schemars(extend("x-value" = "the name of a file or a directory", "x-default" = "required", "x-page" = "traces.md"))]
     pub(super) trace: Option<PathBuf>,
-    /// In place of a trace, a program that is generated for the run, as `trace.generate`.
+    /// In place of a trace, a generated program, as `trace.generate`.
     #[schemars(extend("x-value" = "such as `\"npb-lu --class S --ranks 8\"`", "x-default" = "none"))]
     pub(super) generate: Option<String>,
     /// Number of ranks, as `trace.ranks`.
@@ -110,7 +109,7 @@ pub(super) struct JobSection {
     /// Instant at which the job starts.
     #[schemars(extend("default" = 0))]
     pub(super) start: Option<Seconds>,
-    /// Number of times that the job runs, on the same hosts, each time when the time before has ended.
+    /// Number of times that the job runs, one after the other, on the same hosts.
     #[schemars(range(min = 1, max = 1000), extend("default" = 1, "x-page" = "jobs.md#repetitions"))]
     pub(super) repetitions: Option<usize>,
 }
@@ -118,7 +117,7 @@ pub(super) struct JobSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct JobsSection {
-    /// Slowdown of each job against itself alone on its hosts, and the time that it loses to each other job (`--slowdown`).
+    /// Slowdown of each job, and the time that it loses to each other one (`--slowdown`).
     #[schemars(extend("default" = false, "x-page" = "jobs.md#slowdown"))]
     pub(super) slowdown: bool,
     /// Seed of random placements.
@@ -153,11 +152,11 @@ pub(super) struct PlatformSection {
     /// Hosts file: rank `i` runs on the host of line `i`, cyclically; `host:4` stands for four lines.
     #[schemars(extend("x-value" = "the name of a file", "x-default" = "none"))]
     pub(super) hosts: Option<PathBuf>,
-    /// Placement of ranks without a hosts file: `block` fills the cores of a host before the next one, as launchers do; `cyclic` deals
-    /// one rank to each host in turn, as SimGrid does; the others are those of [jobs](jobs.md#placements).
+    /// Placement of ranks without a hosts file: all cores of a host first (`block`), one on each host in turn (`cyclic`), or by
+    /// [jobs](jobs.md#placements).
     #[schemars(extend("x-default" = "`\"block\"`, for SimGrid's XML `\"cyclic\"`", "x-page" = "platforms.md#placement"))]
     pub(super) placement: Option<PlacementPolicy>,
-    /// Routing in fat trees and dragonflies: with SimGrid's peculiarities (`simgrid`), or without (`textbook`).
+    /// Routing in fat trees and dragonflies: with SimGrid's peculiarities, or without (`textbook`).
     #[schemars(extend("default" = RoutingRule::default(), "x-page" = "platforms.md"))]
     pub(super) routing: Option<RoutingRule>,
 }
@@ -168,13 +167,13 @@ pub(super) struct ProfileSection {
     /// Name of the hosts, in which `*` stands for any text.
     #[schemars(extend("x-default" = "this or `link`"))]
     pub(super) host: Option<String>,
-    /// Name of the links, in which `*` stands for any text. Both directions of a cable have its name.
+    /// Name of the links, as `host`; both directions of a cable have its name.
     #[schemars(extend("x-default" = "this or `host`"))]
     pub(super) link: Option<String>,
-    /// The quantity that changes: the `speed` of hosts, the `bandwidth` or the `latency` of links, or their `state`.
+    /// The quantity that changes; a `state` is that of hosts or links.
     #[schemars(extend("x-default" = "required"))]
     pub(super) quantity: Option<ProfiledQuantityName>,
-    /// Instants, each with the value from then on: a number is a factor of the platform's value, a text has a unit; a state is 0 (off) or 1.
+    /// Instants, each with the value from then on: a factor of the platform's value, or a text with a unit; a state is 0 (off) or 1.
     #[schemars(with = "Vec<Vec<serde_json::Value>>", extend("x-value" = "a list of instants with values", "x-default" = "this or `file`"))]
     pub(super) points: Option<Vec<(Seconds, toml::Value)>>,
     /// Profile file of SimGrid: factors of speeds, bandwidths, latencies, or states, in its units.
@@ -202,60 +201,58 @@ pub(super) enum ProfiledQuantityName {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct NetworkSection {
-    /// Network model: messages share links and computations share cores (`flow`), or there is no contention (`contention-free`), or
-    /// packets wait in the queues of switches (`packets`); `loggops` is for GOAL schedules.
+    /// Network model: messages share links and computations cores (`flow`), or nothing is shared, or `packets` wait in switches; `loggops`
+    /// is for GOAL schedules.
     #[serde(deserialize_with = "registries::read_model")]
     #[schemars(schema_with = "registries::models", extend("default" = MODELS[0].key, "x-page" = "model.md"))]
     pub(super) model: Option<&'static Model>,
-    /// Default values of the parameters below, and of those of `[mpi]` that the network decides.
+    /// Defaults of the parameters below, and of those of `[mpi]` that the network decides.
     #[serde(deserialize_with = "registries::read_preset")]
     #[schemars(schema_with = "registries::presets", extend("x-default" = "`\"links\"`, for SimGrid's XML `\"smpi\"`", "x-page" = "model.md#presets"))]
     pub(super) preset: Option<&'static NetworkPreset>,
-    /// Epoch, the interval at which rates change: 0: whenever a message begins or ends, exactly; a time: only at its multiples; `auto`:
-    /// at multiples of the shortest time between a send and the flow of its data. `flow` only.
+    /// Epoch: rates change whenever a message begins or ends (0), at multiples of a time only, or at those of the shortest time between a
+    /// send and the flow of its data (`auto`); `flow` only.
     #[schemars(schema_with = "value_schemas::seconds_or_auto", extend("x-unit" = "s", "default" = 0, "x-page" = "epochs.md"))]
     pub(super) epoch_s: Option<toml::Value>,
-    /// Partition of the platform into regions: `auto`, along the structure of the topology; a number, into about so many regions; a file,
-    /// with the name of a host and that of its region in each line.
+    /// Regions of the platform: along its structure (`auto`), about a number of them, or a file with a host and its region in each line.
     #[schemars(schema_with = "value_schemas::regions", extend("default" = "auto", "x-page" = "epochs.md"))]
     pub(super) regions: Option<toml::Value>,
-    /// Multiple of the latencies of all links: 2 makes them twice as long, whatever the preset.
+    /// Multiple of the latencies of all links, whatever the preset.
     #[schemars(extend("exclusiveMinimum" = 0, "default" = 1))]
     pub(super) latency_scale: Option<f64>,
     /// Multiple of the bandwidths of all links.
     #[schemars(extend("exclusiveMinimum" = 0, "default" = 1))]
     pub(super) bandwidth_scale: Option<f64>,
-    /// Factor of the latency of a route in place of the preset's: a number, or a step function of the message size, `"0:2.0;257:1.9"`: a
-    /// value holds for sizes above its threshold.
+    /// Factor of the latency of a route: a number, or a step function of the message size, `"0:2.0;257:1.9"`: a value holds for sizes above
+    /// its threshold.
     #[schemars(extend("x-default" = "preset"))]
     pub(super) latency_factor: Option<FactorTable>,
-    /// Factor of the rate of a message, after sharing, in place of the preset's; written like `latency_factor`.
+    /// Factor of the rate of a message, after sharing, written like `latency_factor`.
     #[schemars(extend("x-default" = "preset"))]
     pub(super) bandwidth_factor: Option<FactorTable>,
-    /// Contribution of each link to the penalty of a flow, divided by the link's bandwidth (`network/weight-S`); `flow` only.
+    /// Penalty of a flow for each link, times the link's bandwidth (`network/weight-S`); `flow` only.
     #[schemars(range(min = 0), extend("x-unit" = "B", "x-default" = "preset"))]
     pub(super) weight_s: Option<f64>,
     /// TCP window: the rate of a message is at most window / (2 x latency); 0 removes the limit.
     #[schemars(range(min = 0), extend("x-unit" = "B", "x-default" = "preset"))]
     pub(super) tcp_gamma: Option<f64>,
-    /// Cross traffic: a message also takes 0.05 of its rate from the links of the reverse route.
+    /// Cross traffic: a message also takes 0.05 of its rate from the reverse route.
     #[schemars(extend("x-default" = "preset"))]
     pub(super) cross_traffic: Option<bool>,
-    /// Sharing of fat pipes. `joint`: when its most demanding flow fills a fat pipe, all flows on it stop rising, as in SimGrid;
-    /// `separate`: each flow has the whole capacity; `flow` only.
+    /// Sharing of a fat pipe: when one flow fills it, all stop rising, as in SimGrid (`joint`), or each has the whole capacity
+    /// (`separate`); `flow` only.
     #[schemars(extend("x-default" = "`\"joint\"`, with `raw` `\"separate\"`"))]
     pub(super) fat_pipes: Option<FatPipes>,
-    /// Links that are solved again when flows begin or end: `marked`, as SimGrid does, or `complete`; `flow` only.
+    /// Links that are solved again when flows begin or end: as in SimGrid (`marked`), or all (`complete`); `flow` only.
     #[schemars(extend("x-default" = "`\"marked\"`, with `raw` `\"complete\"`", "x-page" = "model.md"))]
     pub(super) solve_scope: Option<Scope>,
-    /// Precision of event times: events within this time after another one happen together with it, as in SimGrid (`surf/precision`);
-    /// `flow` only.
+    /// Precision of event times: events within this time after another one happen together with it (`surf/precision`); `flow` only.
     #[schemars(extend("maximum" = 1, "x-default" = "1e-9, with `raw` 0"))]
     pub(super) precision_s: Option<Seconds>,
-    /// Bandwidth of the built-in loopback link of hosts without a route to themselves (`network/loopback-bw`).
+    /// Bandwidth of the loopback of hosts without a route to themselves (`network/loopback-bw`).
     #[schemars(extend("exclusiveMinimum" = 0, "default" = 1e10))]
     pub(super) loopback_bandwidth: Option<Bandwidth>,
-    /// Latency of the built-in loopback link (`network/loopback-lat`).
+    /// Its latency (`network/loopback-lat`).
     #[schemars(extend("default" = 0))]
     pub(super) loopback_latency_s: Option<Seconds>,
 }
@@ -264,7 +261,7 @@ pub(super) struct NetworkSection {
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = value_schemas::add_algorithm_names)]
 pub(super) struct MpiSection {
-    /// Selector of collective algorithms; `analytic` uses closed formulas instead of messages.
+    /// Selector of collective algorithms; `analytic` has no messages.
     #[schemars(schema_with = "value_schemas::selectors", extend("default" = "default", "x-page" = "collectives.md"))]
     pub(super) collectives: Option<String>,
     /// Algorithm of barriers, by SimGrid's name.
@@ -273,73 +270,70 @@ pub(super) struct MpiSection {
     pub(super) bcast: Option<String>,
     /// Algorithm of reductions to one rank.
     pub(super) reduce: Option<String>,
-    /// Algorithm of reductions to all ranks (allreduce).
+    /// Algorithm of allreduces.
     pub(super) allreduce: Option<String>,
     /// Algorithm of gathers; those with counts have only one.
     pub(super) gather: Option<String>,
     /// Algorithm of scatters; those with counts have only one.
     pub(super) scatter: Option<String>,
-    /// Algorithm of gathers to all ranks (allgather).
+    /// Algorithm of allgathers.
     pub(super) allgather: Option<String>,
-    /// Algorithm of gathers to all ranks with counts (allgatherv).
+    /// Algorithm of allgathers with counts.
     pub(super) allgatherv: Option<String>,
-    /// Algorithm of total exchanges (alltoall).
+    /// Algorithm of alltoalls.
     pub(super) alltoall: Option<String>,
-    /// Algorithm of total exchanges with counts (alltoallv).
+    /// Algorithm of alltoalls with counts.
     pub(super) alltoallv: Option<String>,
-    /// Algorithm of reductions whose result is scattered (reduce-scatter).
+    /// Algorithm of reduce-scatters.
     pub(super) reduce_scatter: Option<String>,
-    /// Rows of `ranks_below`, `bytes_below` (both optional) and `algorithm` for each operation: the first that matches decides, before
-    /// all of the above.
+    /// For each operation, rows of `ranks_below`, `bytes_below` (both optional) and `algorithm`: the first that matches decides, before all
+    /// of the above.
     #[schemars(extend("x-default" = "none", "x-page" = "collectives.md"))]
     pub(super) table: BTreeMap<String, Vec<TableRow>>,
-    /// Size of the envelope that each message carries beside its payload.
+    /// Size of the envelope of each message, beside its payload.
     #[schemars(extend("maximum" = 1_u64 << 48, "default" = Parameters::default().envelope.get()))]
     pub(super) envelope_bytes: Option<Size>,
-    /// Limit of detached sends: the sender of a smaller message does not wait for the receive (`smpi/send-is-detached-thresh`).
+    /// Detached sends: the sender of a smaller message does not wait for the receive (`smpi/send-is-detached-thresh`).
     #[schemars(extend("maximum" = 1_u64 << 48, "x-default" = "preset"))]
     pub(super) detached_below_bytes: Option<Size>,
-    /// Limit of eager messages: the data of a smaller message does not wait for the receive (`smpi/async-small-thresh`); at most
-    /// `detached_below_bytes`, if that is set.
+    /// Eager messages: the data of a smaller one does not wait for the receive (`smpi/async-small-thresh`); at most `detached_below_bytes`.
     #[schemars(extend("maximum" = 1_u64 << 48, "x-default" = "preset"))]
     pub(super) eager_below_bytes: Option<Size>,
-    /// Cost for the sender before a detached blocking send (`smpi/os`): `"size:constant:slope;..."`, times with units or in seconds.
+    /// Cost before a detached blocking send (`smpi/os`): `"size:constant:slope;..."`, times with units or in seconds.
     #[schemars(extend("x-default" = "no cost"))]
     pub(super) send_overhead: Option<String>,
-    /// Cost for the sender before a nonblocking send (`smpi/ois`), written like `send_overhead`.
+    /// Cost before a nonblocking send (`smpi/ois`), written like `send_overhead`.
     #[schemars(extend("x-default" = "no cost"))]
     pub(super) isend_overhead: Option<String>,
-    /// Cost for the receiver when it completes a detached message (`smpi/or`), written like `send_overhead`.
+    /// Cost of receiving a detached message (`smpi/or`), written like `send_overhead`.
     #[schemars(extend("x-default" = "no cost"))]
     pub(super) receive_overhead: Option<String>,
     /// Cost of posting a nonblocking receive.
     #[schemars(extend("default" = 0))]
     pub(super) irecv_s: Option<Seconds>,
-    /// Time of the library itself in calls, by the name of the action: a table such as `{ allreduce = "2 us", isend = "0:80ns:0.1ns" }`,
-    /// each written like `send_overhead`, or as one time.
+    /// Time of the library in calls by action, such as `{ allreduce = "2 us", isend = "0:80ns:0.1ns" }`: one time each, or as
+    /// `send_overhead`.
     #[schemars(extend("x-page" = "model.md#costs-of-calls"))]
     pub(super) call_overhead: BTreeMap<String, String>,
     /// Cost of a test of requests (`smpi/test`).
     #[schemars(extend("x-default" = "1e-4 (SimGrid's), 0 for [recorded traces](model.md#polling)"))]
     pub(super) test_s: Option<Seconds>,
-    /// Growth of the costs of tests and probes with each failed one (`smpi/grow-injected-times`).
+    /// Costs of tests and probes grow with each failed one (`smpi/grow-injected-times`).
     #[schemars(extend("x-default" = "true (SimGrid's), false for [recorded traces](model.md#polling)"))]
     pub(super) test_grows: Option<bool>,
     /// Cost of a probe (`smpi/iprobe`).
     #[schemars(extend("x-default" = "1e-4 (SimGrid's), 0 for [recorded traces](model.md#polling)"))]
     pub(super) iprobe_s: Option<Seconds>,
-    /// Outcomes that depend on time: decided by simulated time (`reenact`), or as recorded in the trace (`recorded`).
+    /// Outcomes that depend on time: by simulated time (`reenact`), or as recorded.
     #[schemars(extend("default" = Outcomes::default().name(), "x-page" = "model.md#what-depends-on-time"))]
     pub(super) outcomes: Option<OutcomesName>,
-    /// Moments at which data move for which their sender waits: at any time (`asynchronous`), or while the receiver is in a call of MPI
-    /// (`calls`).
+    /// When data move for which their sender waits: at any time, or while the receiver is in `calls` of MPI.
     #[schemars(extend("default" = Progress::default().name(), "x-page" = "model.md#progress"))]
     pub(super) progress: Option<ProgressName>,
-    /// Collective accesses to files: SMPI's two phases with a chunk for each rank (`smpi`), or ROMIO's with aggregators and buffers
-    /// (`romio`).
+    /// Collective accesses to files: SMPI's, with a chunk for each rank, or ROMIO's, with aggregators and buffers.
     #[schemars(extend("default" = CollectiveIo::default().name(), "x-page" = "storage.md#collective-accesses"))]
     pub(super) collective_io: Option<CollectiveIoName>,
-    /// Cost of an allgather of 8 bytes for each communicator that the trace creates and uses.
+    /// Each communicator that the trace creates and uses costs an allgather of 8 bytes.
     #[schemars(extend("default" = Parameters::default().communicators_cost))]
     pub(super) communicators_cost: Option<bool>,
 }
@@ -347,12 +341,10 @@ pub(super) struct MpiSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ComputeSection {
-    /// Speed of computations by region of the program, as a factor of the speed of the host; 1 for regions that are not listed. The
-    /// region `""` is the part before any region.
+    /// Speed by region of the program, as a factor of that of the host, 1 by default; `""` is the part before any region.
     #[schemars(extend("x-page" = "calibration.md#computations-by-region"))]
     pub(super) region_speeds: BTreeMap<String, f64>,
-    /// Traffic of a computation with the memory, in bytes for each unit of its amount. A computation takes at least the time of its
-    /// traffic at the part of the `memory_bandwidth` of the host that its rank has; without one, the traffic has no effect.
+    /// Traffic of a computation with the memory, in bytes for each unit of its amount, which the `memory_bandwidth` of hosts limits.
     #[schemars(extend("x-page" = "model.md#memory-bandwidth"))]
     pub(super) bytes_per_flop: f64,
     /// The same in regions of the program that differ.
@@ -406,11 +398,11 @@ pub(super) struct TableRow {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct EngineSection {
-    /// Number of threads. A replay with `flow` but without epochs uses one, unless it can be cut into windows, a GOAL schedule one per
-    /// 64 ranks at most. If left out, text is read on as many threads as there are cores.
+    /// Number of threads. Exact `flow` uses one, unless it can be cut into windows, a GOAL schedule one per 64 ranks at most. By default
+    /// text is read on all cores.
     #[schemars(range(min = 1, max = 1024), extend("default" = 1))]
     pub(super) threads: Option<usize>,
-    /// Bound on how far ranks may run ahead of the slowest runnable one; affects memory and speed, never the result.
+    /// Bound on how far ranks run ahead of the slowest runnable one, for memory and speed.
     #[schemars(schema_with = "value_schemas::seconds_or_auto", extend("x-unit" = "s", "default" = "auto"))]
     pub(super) run_ahead_s: Option<toml::Value>,
     /// Fast-forwarding: iterations with a known outcome are skipped, exactly; archives only.
@@ -424,12 +416,11 @@ pub(super) struct ParallelSection {
     /// Assignment of ranks to workers (threads of all processes): `blocks`, `auto`, or a file.
     #[schemars(extend("default" = "blocks", "x-page" = "parallel.md#partitions"))]
     pub(super) partition: Option<String>,
-    /// Profile (`output.profile`) of an earlier replay with epochs: regions are assigned to processes such that those of each took about as
-    /// long; without it, such that they have about as many actions.
+    /// Profile (`output.profile`) of a replay with epochs, by which processes get regions that took about as long; without it, as many
+    /// actions.
     #[schemars(extend("x-value" = "the name of a file", "x-default" = "none", "x-page" = "parallel.md#with-contention"))]
     pub(super) region_costs: Option<PathBuf>,
-    /// All threads work, and under `mpirun` all processes of a host, even if there are more than cores; otherwise those without a
-    /// core of their own wait, which is faster.
+    /// Threads, and processes of `mpirun`, without a core of their own work; by default they wait, which is faster.
     #[schemars(extend("default" = false, "x-page" = "parallel.md"))]
     pub(super) oversubscribe: Option<bool>,
 }
@@ -438,14 +429,13 @@ pub(super) struct ParallelSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OnlineSection {
-    /// Time of computations between calls of MPI: the processor time that they take here (`measured`), their instructions
-    /// (`instructions`), none, or `fixed_s` for each (`fixed`).
+    /// Time of computations: the processor time that they take here (`measured`), their `instructions`, none, or `fixed_s` for each.
     #[schemars(extend("default" = OnlineComputation::default(), "x-page" = "online.md#time"))]
     pub computation: Option<OnlineComputation>,
-    /// Clocks that show simulated time: `MPI_Wtime` (`wtime`), or also those of the C library, and its sleeps (`all`).
+    /// Clocks that show simulated time: `MPI_Wtime`, or `all`, also those of the C library, and its sleeps.
     #[schemars(extend("default" = OnlineClock::default(), "x-page" = "online.md#time"))]
     pub clock: Option<OnlineClock>,
-    /// Time of each computation, on a host as fast as this machine; with `computation = "fixed"`.
+    /// Time of each computation, on a host as fast as this machine.
     #[schemars(extend("x-default" = "required with `fixed`"))]
     pub fixed_s: Option<Seconds>,
 }
@@ -494,7 +484,7 @@ impl OnlineSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct AnalysisSection {
-    /// Wait-state analysis: the report shows the causes of lost time and who waited for whom.
+    /// Wait-state analysis: the causes of lost time, and who waited for whom.
     #[schemars(extend("x-default" = "true up to 65,536 ranks", "x-page" = "waits.md"))]
     pub(super) waits: Option<bool>,
     /// Histograms of messages by size and of waits by length; needs `analysis.waits`.
@@ -503,17 +493,16 @@ pub(super) struct AnalysisSection {
     /// Communication matrix: bytes, messages and time in transfer between ranks.
     #[schemars(extend("default" = false, "x-page" = "waits.md#communication-matrix"))]
     pub(super) matrix: Option<bool>,
-    /// Largest number of rows of the communication matrix, 1 to 16384: with more ranks, neighbours are counted together.
+    /// Most rows of the matrix, 1 to 16384: neighbours among more ranks are counted together.
     #[schemars(extend("default" = 512, "x-page" = "waits.md#communication-matrix"))]
     pub(super) matrix_groups: Option<u32>,
-    /// Run times on ideal machines: the report divides the run time into computation, imbalance, serialization, the MPI library, latency, bandwidth
-    /// and contention, by four replays without contention.
+    /// Run times on ideal machines: parts of the run time, by four replays without contention.
     #[schemars(extend("x-default" = "true in reports of up to 2 million replayed actions of an archive, 200,000 of text", "x-page" = "report.md#ideal-machines"))]
     pub(super) ideal_machines: Option<bool>,
-    /// Critical-path analysis: the report shows the chain of actions that leads to the end of the last rank; nothing is fast-forwarded.
+    /// Critical path: the actions that lead to the end of the last rank; nothing is fast-forwarded.
     #[schemars(extend("default" = false, "x-page" = "critical-path.md"))]
     pub(super) critical_path: Option<bool>,
-    /// Link analysis: the report shows the loads of links over time, and the links that held messages back; not `contention-free`.
+    /// Link analysis: loads of links over time, and the links that held messages back; not `contention-free`.
     #[schemars(extend("x-default" = "true with `flow` up to 65,536 links", "x-page" = "links.md"))]
     pub(super) links: Option<bool>,
 }
@@ -558,7 +547,7 @@ pub(super) struct OutputSection {
     /// File of the report (JSON).
     #[schemars(extend("x-value" = "the name of a file", "x-default" = "none", "x-page" = "report.md"))]
     pub(super) report: Option<PathBuf>,
-    /// File of the profile of the parallelism (JSON); the trace is replayed a second time.
+    /// File of the profile of the parallelism (JSON), by a second replay.
     #[schemars(extend("x-value" = "the name of a file", "x-default" = "none", "x-page" = "parallel.md#profile"))]
     pub(super) profile: Option<PathBuf>,
     /// File of the certificate, which `tools/check-certificate` verifies.

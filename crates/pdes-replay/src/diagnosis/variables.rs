@@ -54,7 +54,7 @@ const PLACE: [Named; 11] = [
     ("max_time", "Longest time of a rank in the calls [s]."),
     (
         "imbalance",
-        "Of computations and sleeps: time of all ranks that equal work here would save, which is not that of ranks that work elsewhere meanwhile [s].",
+        "Of computations and sleeps: time that equal work here would save all ranks, without that of ranks that work elsewhere meanwhile [s].",
     ),
     ("least_waiting", "Shortest time that a rank with such calls waits in them [s]."),
     (

@@ -29,11 +29,11 @@ pub(super) const KIND: TransformKind = TransformKind {
         KeyValues::Whole(1, u64::MAX),
         "Number of consecutive messages of a channel that become one; without it those of an exchange do.",
     )],
-    semantics: "With `count`, each `count` consecutive messages of a channel (source, destination, tag, communicator) become one message of the sum of their sizes; \
-                fewer ones do before a collective operation of the sender or the receiver, and at the end. Without `count`, so do consecutive messages of one exchange between two ranks, whatever their tags: \
-                on the side of the sender and on that of the receiver nothing between them waits, tests, probes or is a collective operation, nor receives \
-                on the side of the sender, and receives are posted in the order of the sends. The message is sent where the last one was, and received where \
-                the first one was, with its tag and its wait. A program that needs the first message before it sends the last one waits forever: its replay fails. Combined \
+    semantics: "With `count`, each `count` consecutive messages of a channel (source, destination, tag, communicator) become one of the sum of their sizes; \
+                fewer do before a collective operation of the sender or the receiver, and at the end. Without `count`, so do consecutive messages of one \
+                exchange between two ranks, whatever their tags: between them neither side waits, tests, probes or takes part in a collective operation, nor \
+                does the sender receive, and receives are posted in the order of the sends. The message is sent where the last one was, and received where the \
+                first one was, with its tag and its wait. The replay of a program that needs the first message before it sends the last one fails. Combined \
                 sends and receives, probes, and receives of any tag or source cannot be selected.",
     read,
 };

@@ -18,10 +18,10 @@ pub(super) const KIND: TransformKind = TransformKind {
         KeyValues::Choice(&["instance", "sum"]),
         "By instances, the default, or in sum.",
     )],
-    semantics: "`over = \"instance\"` (the default): the k-th instance of each selected rank becomes the mean of the k-th instances of these ranks; an instance \
-                is a visit of the `region` or `site`, whose computations are scaled alike, or without these keys a computation. `over = \"sum\"`: the \
-                computations of a rank are scaled alike, so that their sum becomes the mean of the sums of the ranks. A rank without them computes the mean where the rank that computes most \
-                there does: after as many collective operations on the world communicator, and after its messages that this rank has received by then.",
+    semantics: "`over = \"instance\"` (the default): the k-th instance of each selected rank becomes the mean of those of these ranks; an instance is a visit \
+                of the `region` or `site`, whose computations are scaled alike, or without these keys a computation. `over = \"sum\"`: the computations of a \
+                rank are scaled alike, their sum to the mean of the sums. A rank without them computes the mean where the rank that computes most does: after \
+                as many collective operations on the world, and after its messages that this rank has received by then.",
     read,
 };
 

@@ -19,8 +19,9 @@ pub(super) const KIND: TransformKind = TransformKind {
         KeyValues::Whole(1, u64::MAX),
         "Largest number of accesses that become one; by default all.",
     )],
-    semantics: "Consecutive accesses of a rank to a file, in one direction, each of which begins where the last one ended, become one access of the sum of their sizes, of up to \
-                `count` of them (by default all): where the last write was, or the first read. Between them the rank only computes, sleeps, or comes to another place.",
+    semantics: "Consecutive accesses of a rank to a file, in one direction, each beginning where the last one ended, become one access of their sum, of up to \
+                `count` of them (by default all): where the last write was, or the first read. Between them the rank only computes, sleeps, or comes to \
+                another place.",
     read,
 };
 

@@ -17,9 +17,9 @@ pub(super) const KIND: TransformKind = TransformKind {
     key: "collective",
     subject: Subject::Accesses,
     keys: &[],
-    semantics: "Accesses to files become collective ones: the k-th of each rank is one with the k-th of all other ranks of the communicator of the file, `io-write_at` an \
-                `io-write_at_all`, and so on. Between any two collective operations on that communicator all its ranks make equally many of them, of the same files and directions \
-                in the same order.",
+    semantics: "Accesses to files become collective: the k-th of each rank is one with the k-th of all other ranks of the communicator of the file, \
+                `io-write_at` an `io-write_at_all`, and so on. Between any two collective operations there all ranks make equally many, of the same files and \
+                directions in the same order.",
     read,
 };
 

@@ -30,10 +30,9 @@ pub(super) const KIND: TransformKind = TransformKind {
             "Computation of the receiver [flop/B], 0 by default.",
         ),
     ],
-    semantics: "The size of messages, and of the buffers of the receives that match, is multiplied by `factor` and rounded to whole bytes. The sender computes \
-                `compress` (by default 0) flop for each byte of the message before it sends, the receiver `expand` flop for each byte of its buffer after what \
-                completes the receive; sizes are those before. Persistent requests change where they are made, and ranks compute before each start, and after \
-                what completes it.",
+    semantics: "As `resize`; in addition the sender computes `compress` (by default 0) flop for each byte of the message before it sends, the receiver \
+                `expand` flop for each byte of its buffer after the receive is complete; bytes are those before. Ranks compute at each start of a persistent \
+                request.",
     read,
 };
 

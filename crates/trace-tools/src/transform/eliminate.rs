@@ -17,8 +17,8 @@ pub(super) const KIND: TransformKind = TransformKind {
     key: "eliminate",
     subject: Subject::Messages,
     keys: &[],
-    semantics: "Messages disappear with the receives that match, and with waits and tests for these requests only; the other half of a combined send \
-                and receive stays. Persistent requests of such messages are not started, but made and freed.",
+    semantics: "Messages disappear with their receives, and with waits and tests for these requests only; the other half of a combined send and receive stays. \
+                Persistent requests of such messages are made and freed, but not started.",
     read,
 };
 

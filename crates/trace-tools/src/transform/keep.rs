@@ -17,8 +17,8 @@ pub(super) const KIND: TransformKind = TransformKind {
     key: "keep",
     subject: Subject::Visits,
     keys: &[],
-    semantics: "Visits other than `iterations` disappear on all ranks, with all that they do. Here a visit of the `region` or `site` ends where the next one \
-                begins, the last one of a rank at `finalize` or at the end. Messages, collective operations and requests have to disappear as a whole.",
+    semantics: "Visits other than `iterations` disappear on all ranks, with all that they do. A visit of the `region` or `site` ends here where the next one \
+                begins, the last one at `finalize` or at the end. Messages, collective operations and requests must disappear as a whole.",
     read,
 };
 

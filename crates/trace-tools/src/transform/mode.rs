@@ -19,9 +19,9 @@ pub(super) const KIND: TransformKind = TransformKind {
         KeyValues::Choice(&["standard", "synchronous", "buffered", "ready"]),
         "Mode of the sends.",
     )],
-    semantics: "Sends become those of `mode = \"standard\"`, `\"synchronous\"`, `\"buffered\"` or `\"ready\"`, blocking or not as they were. A program that \
-                relies on buffers waits forever with synchronous sends: its replay fails. That of persistent requests changes where \
-                these are made. Combined sends and receives have no mode, and cannot be selected.",
+    semantics: "Sends become `mode = \"standard\"`, `\"synchronous\"`, `\"buffered\"` or `\"ready\"`, blocking or not as they were; of persistent requests \
+                where these are made. The replay of a program that relies on buffers fails with synchronous sends. Combined sends and receives cannot be \
+                selected.",
     read,
 };
 

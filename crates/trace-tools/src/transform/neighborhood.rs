@@ -16,9 +16,9 @@ pub(super) const KIND: TransformKind = TransformKind {
     key: "neighborhood",
     subject: Subject::Messages,
     keys: &[],
-    semantics: "In each visit of the `region` or `site` the messages become one `neighbor_alltoallv` on the world communicator, which replaces the last operation on \
-                them, a wait included; the sizes of messages to one rank add up. All ranks have equally many visits, in which messages are sent, received and \
-                waited for; ranks without neighbours take part. `iterations` and `ranks` cannot be selected, nor receives of any tag or source.",
+    semantics: "In each visit of the `region` or `site` the messages become one `neighbor_alltoallv` on the world, in place of the last operation on them, a \
+                wait included; sizes of messages to one rank add up. All ranks have equally many visits, in which messages are sent, received and waited for; \
+                ranks without neighbours take part. `iterations`, `ranks`, and receives of any tag or source cannot be selected.",
     read,
 };
 

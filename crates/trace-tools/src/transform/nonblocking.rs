@@ -19,7 +19,7 @@ pub(super) const KIND: TransformKind = TransformKind {
     key: "nonblocking",
     subject: Subject::Collectives,
     keys: &[Key::optional("late", KeyValues::Reach, "Computations that the wait passes, 1 by default.")],
-    semantics: "Blocking collective operations become nonblocking ones on all ranks of their communicators, with a wait behind up to `late` computations that \
+    semantics: "Blocking collective operations become nonblocking on all ranks of their communicators, with a wait behind up to `late` computations that \
                 follow (by default 1), or `late = \"place\"` up to the next `location`. The wait passes computations only.",
     read,
 };

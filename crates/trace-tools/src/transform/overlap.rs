@@ -42,12 +42,12 @@ pub(super) const KIND: TransformKind = TransformKind {
             "True if data received are not sent on before the wait.",
         ),
     ],
-    semantics: "Receives are posted before up to `early` computations that precede them (by default 1), waits end behind up to `late` that follow (by \
-                default 0); `\"place\"` in place of a number means all back to the last `location`, or up to the next one. A blocking receive becomes an `irecv`, and a `wait` in its place; with `late`, a blocking send becomes an `isend` and a `wait`. A \
-                receive passes computations, sends, receives and collective operations, but not a receive of the same source and tag, a message of the rank \
-                to itself, a probe, a wait or a test. A wait passes computations only; a new one passes `irecv`, too, and that for a send also `isend`. A wait \
-                for other requests, too, stays. With `independent = true` data received are not sent on before the wait, which then \
-                passes `isend`, too. `of = \"receives\"` or `of = \"sends\"` is one side; \"both\" is the default.",
+    semantics: "Receives are posted before up to `early` preceding computations (by default 1), waits end behind up to `late` following ones (by default 0); \
+                `\"place\"` means all, back to the last `location` or up to the next one. A blocking receive becomes an `irecv`, and a `wait` in its place; \
+                with `late`, a blocking send becomes an `isend` and a `wait`. A receive passes computations, sends, receives and collective operations, but \
+                not a receive of the same source and tag, a message of the rank to itself, a probe, a wait or a test. A wait passes computations only; a new \
+                one also `irecv`, and that for a send also `isend`. A wait for other requests, too, stays. With `independent = true` data received are not \
+                sent on before the wait, which then also passes `isend`. `of = \"receives\"` or `\"sends\"` is one side; `\"both\"` is the default.",
     read,
 };
 

@@ -20,10 +20,11 @@ pub(super) const KIND: TransformKind = TransformKind {
         ),
         Key::optional("per_host", KeyValues::Whole(1, u32::MAX as u64), "Number of ranks on each host."),
     ],
-    semantics: "Ranks run elsewhere; the program stays. `order`, a list of all ranks: rank i on the host where the i-th rank of the list was. `mapping = \"greedy\"` or \
-                `\"bisection\"`: on the same hosts, as many on each, so that messages between two ranks, bytes times links of their route, add up to little. Greedy \
-                places the rank with most bytes to placed ranks where it adds least; bisection halves the ranks, with few bytes between the halves, and the \
-                hosts in their order, and so on. With `traffic = \"all\"` a mapping counts the messages inside collective operations, too, in a replay of the program. `per_host`: so many ranks on each host, in the order of ranks and of the platform.",
+    semantics: "Ranks run elsewhere. `order`, a list of all ranks: rank i on the host where the i-th rank of the list was. `mapping = \"greedy\"` or \
+                `\"bisection\"`: on the same hosts, as many on each, so that bytes of messages between two ranks, times links of their route, add up to \
+                little. Greedy places the rank with most bytes to placed ranks where it adds least; bisection halves the ranks, with few bytes between the \
+                halves, and the hosts in their order, and so on. `traffic = \"all\"` also counts the messages inside collective operations, in a replay. \
+                `per_host`: so many ranks on each host, in the order of ranks and of the platform.",
     read,
 };
 

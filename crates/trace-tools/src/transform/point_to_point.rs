@@ -21,13 +21,13 @@ pub(super) const KIND: TransformKind = TransformKind {
     key: "point_to_point",
     subject: Subject::Collectives,
     keys: &[],
-    semantics: "Collective operations become messages between two ranks, in the linear form, on all ranks of their communicators: each rank posts an `irecv` \
-                for all that it receives, then an `isend` for all that it sends, in the order of ranks, and a `waitall`; blocks of no bytes, and those for the rank itself, \
-                are no messages. The root sends to all (`bcast`, `scatter`, `scatterv`) or receives from all (`reduce`, `gather`, `gatherv`), all ranks send to all \
-                (`alltoall`, `allgather`, their `v` forms), to their neighbours (`neighbor_alltoall`) or to those of higher number (`scan`, `exscan`). In `barrier`, \
-                `allreduce` and `reducescatter` all send to rank 0, which waits, and then sends to all. Each rank computes the amount of a reduction after its \
-                (first) `waitall`. Nonblocking operations without a computation, other than these three, have the request of the first message, and a `waitall` for the others \
-                after what completes it. Messages are on the same communicator, with the largest tag that the program does not use; receives and probes of any tag there must not be able \
+    semantics: "Collective operations become messages in the linear form: each rank posts an `irecv` for all that it receives, an `isend` for all that it \
+                sends, in the order of ranks, and a `waitall`; blocks without bytes, and those for the rank itself, are no messages. The root sends to all \
+                (`bcast`, `scatter`, `scatterv`) or receives from all (`reduce`, `gather`, `gatherv`), all ranks send to all (`alltoall`, `allgather`, their \
+                `v` forms), to their neighbours (`neighbor_alltoall`) or to those of higher number (`scan`, `exscan`). In `barrier`, `allreduce` and \
+                `reducescatter` all send to rank 0, which waits, and then sends to all. Ranks compute reductions after the (first) `waitall`. Nonblocking \
+                operations without a computation, other than these three, have the request of the first message, and a `waitall` for the others after what \
+                completes it. Messages have the largest tag that the program does not use; receives and probes of any tag on the communicator must not be able \
                 to take them.",
     read,
 };

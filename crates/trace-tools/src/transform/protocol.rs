@@ -15,9 +15,9 @@ pub(super) const KIND: TransformKind = TransformKind {
         KeyValues::Choice(&["eager", "rendezvous"]),
         "Protocol of the messages.",
     )],
-    semantics: "`protocol = \"eager\"`: the sender goes on at once, as with messages below `mpi.detached_below_bytes`; `\"rendezvous\"`: it waits for the \
-                receive, as from this size on. These are buffered and synchronous sends, see `mode`. Data of eager messages leave before the receive is posted below \
-                `mpi.eager_below_bytes` only, whatever the protocol.",
+    semantics: "`protocol = \"eager\"`: the sender goes on at once, as below `mpi.detached_below_bytes`; `\"rendezvous\"`: it waits for the receive, as from \
+                this size on. These are buffered and synchronous sends, see `mode`. Data leave before the receive is posted below `mpi.eager_below_bytes` \
+                only, whatever the protocol.",
     read,
 };
 

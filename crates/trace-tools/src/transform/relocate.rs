@@ -21,9 +21,9 @@ pub(super) const KIND: TransformKind = TransformKind {
         Key::required("to", KeyValues::Names, "Region or call site to which they move."),
         Key::optional("at", KeyValues::Choice(&["begin", "end"]), "Place in the visit, the end by default."),
     ],
-    semantics: "`fraction` (by default 1) of the computations of the k-th visit of the `region` or `site` moves to the k-th visit of the place `to`, a region or \
-                call site, of the same rank: to its end, before the next `location` (`at = \"end\"`, the default), or to its `\"begin\"`. It is a computation \
-                of its own there. Both places have equally many visits on each selected rank, `iterations` or not.",
+    semantics: "`fraction` (by default 1) of the computations of the k-th visit of the `region` or `site` moves to the k-th visit of the place `to`, a region \
+                or call site, of the same rank, as a computation of its own: to its end, before the next `location` (`at = \"end\"`, the default), or to its \
+                `\"begin\"`. Both places have equally many visits on each selected rank, `iterations` or not.",
     read,
 };
 

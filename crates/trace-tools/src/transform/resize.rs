@@ -18,7 +18,8 @@ pub(super) const KIND: TransformKind = TransformKind {
     key: "resize",
     subject: Subject::Messages,
     keys: &[Key::required("factor", KeyValues::Amount(f64::MAX), "Factor by which sizes are multiplied.")],
-    semantics: "The size of messages, and of the buffers of the receives that match, is multiplied by `factor` and rounded to whole bytes; of persistent requests where these are made.",
+    semantics: "The size of messages, and of the buffers of their receives, is multiplied by `factor` and rounded to whole bytes; of persistent requests where \
+                these are made.",
     read,
 };
 

@@ -18,9 +18,9 @@ pub(super) const KIND: TransformKind = TransformKind {
     key: "reuse",
     subject: Subject::Creations,
     keys: &[],
-    semantics: "A communicator with the same parent, and on all of its ranks with the same members in the same order as an earlier one, is not created: later operations \
-                use the first one, also as a parent. It is freed once, when the program has freed all of these communicators. Messages and collective operations that one \
-                communicator would confuse are refused: receives and probes of any tag or source there, and those of different order on two ranks.",
+    semantics: "A communicator with the same parent, and on all of its ranks the same members in the same order as an earlier one, is not created: later \
+                operations, also creations, use the first one, which is freed when the program has freed all of these. What one communicator would confuse is \
+                refused: receives and probes of any tag or source there, and messages and collective operations of different order on two ranks.",
     read,
 };
 

@@ -19,8 +19,8 @@ pub(super) const KIND: TransformKind = TransformKind {
             "By instances, the default, or in sum.",
         ),
     ],
-    semantics: "`fraction` of the computation of each selected rank that is not in `to` goes to the ranks `to` (numbers), in equal parts: by instances, the \
-                k-th to the k-th, or with `over = \"sum\"` in sum. Instances and `over` are those of `balance`.",
+    semantics: "`fraction` of the computation of each selected rank not in `to` goes to the ranks `to` (numbers) in equal parts: the k-th instance to the \
+                k-th, or with `over = \"sum\"` in sum, as of `balance`.",
     read,
 };
 

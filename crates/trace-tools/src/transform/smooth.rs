@@ -18,7 +18,7 @@ pub(super) const KIND: TransformKind = TransformKind {
         "Statistic of the computations at the same place, the mean by default.",
     )],
     semantics: "Each computation becomes the `\"mean\"` (the default), `\"median\"` or `\"min\"`, by `statistic`, of the selected computations of its rank at \
-                the same place: after the `location` of the same region or call site, the k-th since then. Computations before the first `location` stay.",
+                the same place: the k-th after the `location` of the same region or call site. Computations before the first `location` stay.",
     read,
 };
 

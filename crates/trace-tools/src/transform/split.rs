@@ -21,9 +21,9 @@ pub(super) const KIND: TransformKind = TransformKind {
         KeyValues::Whole(1, MAX_PARTS as u64),
         "Number of messages that one becomes.",
     )],
-    semantics: "Each message becomes `parts` messages of as equal sizes as whole bytes allow, posted one after the other, and so do the receives that match. \
-                Combined sends and receives of such messages become `irecv`, `isend` and a `waitall`. After what completes a request, a `waitall` completes \
-                the requests of the other parts. Receives from any source cannot be selected.",
+    semantics: "Each message becomes `parts` messages of about equal sizes, posted one after the other, and so do their receives. Combined sends and receives \
+                become `irecv`, `isend` and a `waitall`. After what completes a request, a `waitall` completes the other parts. Receives from any source \
+                cannot be selected.",
     read,
 };
 

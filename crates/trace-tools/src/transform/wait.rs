@@ -14,10 +14,10 @@ pub(super) const KIND: TransformKind = TransformKind {
     key: "wait",
     subject: Subject::Polls,
     keys: &[],
-    semantics: "Failed tests and probes disappear, and the one that succeeds becomes a wait: `test` a `wait`, `testall` a `waitall`, `testany` a `waitany` and `testsome` a \
-                `waitsome` with the same requests and outcome, `iprobe` a `probe`; a `request_get_status` that succeeds stays. Computations between failed tests stay, before the wait. \
-                Tests without a recorded outcome disappear if the program waits for the request later, or names it again, or else the last one becomes the wait; without a number, no other \
-                pending request may have the name of the request.",
+    semantics: "Failed tests and probes disappear, and the one that succeeds becomes a wait with the same requests and outcome: `test` a `wait`, `testall` a \
+                `waitall`, `testany` a `waitany`, `testsome` a `waitsome`, `iprobe` a `probe`; a `request_get_status` that succeeds stays. Computations between failed tests \
+                stay, before the wait. Tests without a recorded outcome disappear if the program waits for the request later, or names it again, else the last \
+                one becomes the wait; a request without a number must be the only pending one of its name.",
     read,
 };
 

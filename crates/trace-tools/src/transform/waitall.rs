@@ -15,8 +15,8 @@ pub(super) const KIND: TransformKind = TransformKind {
     key: "waitall",
     subject: Subject::Receives,
     keys: &[],
-    semantics: "Two or more blocking receives that follow each other, but for `location`s, and one of which is selected, become an `irecv` each, and a `waitall` after the last one: \
-                whatever order their messages come in.",
+    semantics: "Two or more blocking receives in a row, `location`s aside, one of which is selected, become an `irecv` each and a `waitall` after the last \
+                one, whatever order their messages come in.",
     read,
 };
 

@@ -14,9 +14,9 @@ pub(super) const KIND: TransformKind = TransformKind {
     key: "waitany",
     subject: Subject::Messages,
     keys: &[],
-    semantics: "A `waitall` for two or more receives of such messages, and the computation that follows, become for each of these receives a `waitany` for those that \
-                are left, and an equal part of the computation; then comes a `waitall` for the other requests of the call. A `waitall` that is followed by another \
-                operation than a computation stays. With outcomes as recorded, receives complete in the order of the call. Requests have to have numbers.",
+    semantics: "A `waitall` for two or more receives of such messages, and the computation that follows, become for each of these receives a `waitany` for \
+                those that are left and an equal part of the computation; a `waitall` for the other requests follows. A `waitall` that no computation follows \
+                stays. With outcomes as recorded, receives complete in the order of the call. Requests must have numbers.",
     read,
 };
 

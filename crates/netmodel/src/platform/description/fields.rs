@@ -87,7 +87,7 @@ pub(super) struct TopologyFields {
     prefix: Option<String>,
     /// Number of hosts; of a `cluster`.
     hosts: Option<u32>,
-    /// Sizes of the dimensions, the first one varying fastest over the hosts; of a `torus`, and, of switches, of a `hyperx`.
+    /// Sizes of the dimensions, the first varying fastest; of a `torus`, and, of switches, of a `hyperx`.
     dims: Option<Vec<u32>>,
     /// Levels from the hosts up; of a `fat_tree`.
     levels: Option<Vec<FatTreeLevel>>,
@@ -139,7 +139,7 @@ pub(super) struct TopologyFields {
     /// Number of cores of each host.
     #[schemars(extend("default" = 1))]
     cores: Option<u32>,
-    /// Bandwidth of the memory of each host, which its cores share; without it, the memory limits nothing.
+    /// Bandwidth of the memory of each host, which its cores share; by default unlimited.
     memory_bandwidth: Option<Bandwidth>,
     /// Bandwidth of a cable.
     bandwidth: Option<Bandwidth>,
