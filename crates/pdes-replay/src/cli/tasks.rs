@@ -186,7 +186,7 @@ impl SchedulerResult {
         let energy = Energy::new(platform, hosts, links, *makespan).with_messages(0.0, traffic_j);
         let kind = |(number, kind): (usize, &tasks::WorkerKind)| {
             let own = || runs.iter().filter(|run| node.workers[run.worker].kind == number);
-            let busy_s: f64 = own().map(|run| (run.end - run.begin).as_secs_f64()).sum();
+            let busy_s = own().fold(0.0, |busy_s, run| busy_s + (run.end - run.begin).as_secs_f64());
             let (name, workers, tasks) = (kind.name.clone(), kind.workers, own().count());
             KindResult { name, workers, busy: busy_s / (makespan_s * workers as f64), tasks }
         };
