@@ -101,7 +101,6 @@ enum window_call {
   WINDOW_POST,
   WINDOW_START,
   WINDOW_COMPLETE,
-  WINDOW_WAIT,
   WINDOW_LOCK,
   WINDOW_LOCK_EXCLUSIVE,
   WINDOW_UNLOCK,
@@ -111,7 +110,8 @@ enum window_call {
   WINDOW_UNLOCK_ALL,
   WINDOW_FLUSH_ALL,
   WINDOW_FLUSH_LOCAL_ALL,
-  WINDOW_FREE
+  WINDOW_FREE,
+  WINDOW_WAIT
 };
 
 /* What the time of a run leaves out. */

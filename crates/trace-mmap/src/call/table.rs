@@ -271,10 +271,10 @@ calls! {
     Window [
         0: b"put", 1: b"rput", 2: b"get", 3: b"rget", 4: b"accumulate", 5: b"raccumulate",
         6: b"get_accumulate", 7: b"rget_accumulate", 8: b"fetch_and_op", 9: b"compare_and_swap",
-        10: b"win_fence", 11: b"win_post", 12: b"win_start", 13: b"win_complete", 14: b"win_wait",
-        15: b"win_lock", 16: b"win_lock_exclusive", 17: b"win_unlock", 18: b"win_flush", 19: b"win_flush_local",
-        20: b"win_lock_all", 21: b"win_unlock_all", 22: b"win_flush_all", 23: b"win_flush_local_all",
-        24: b"win_free"
+        10: b"win_fence", 11: b"win_post", 12: b"win_start", 13: b"win_complete",
+        14: b"win_lock", 15: b"win_lock_exclusive", 16: b"win_unlock", 17: b"win_flush", 18: b"win_flush_local",
+        19: b"win_lock_all", 20: b"win_unlock_all", 21: b"win_flush_all", 22: b"win_flush_local_all",
+        23: b"win_free", 24: b"win_wait", 25: b"win_iwait"
     ] by call slot | call request {
         names {
             communicator: CommIdx => communicator: CommId = communicator,

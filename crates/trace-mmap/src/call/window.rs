@@ -69,8 +69,6 @@ pub enum WindowSync {
     Start,
     /// `MPI_Win_complete`: ends them.
     Complete,
-    /// `MPI_Win_wait`: ends the exposure. With a request it does not wait, as `MPI_Win_test` needs.
-    Wait,
     /// `MPI_Win_lock` of a rank, shared.
     Lock,
     /// `MPI_Win_lock` of a rank, exclusive.
@@ -91,6 +89,8 @@ pub enum WindowSync {
     FlushLocalAll,
     /// `MPI_Win_free`, collective.
     Free,
+    /// `MPI_Win_wait`: ends the exposure. With a request it does not wait, as `MPI_Win_test` needs.
+    Wait,
 }
 
 impl WindowAccess {
@@ -99,13 +99,12 @@ impl WindowAccess {
 }
 
 impl WindowSync {
-    /// All kinds, in the order of the names of the row.
+    /// All kinds, in the order of the names of the row, where the last one also has a name with a request.
     pub const ALL: [Self; 15] = [
         Self::Fence,
         Self::Post,
         Self::Start,
         Self::Complete,
-        Self::Wait,
         Self::Lock,
         Self::LockExclusive,
         Self::Unlock,
@@ -116,6 +115,7 @@ impl WindowSync {
         Self::FlushAll,
         Self::FlushLocalAll,
         Self::Free,
+        Self::Wait,
     ];
 
     /// Returns whether the call names a rank.
@@ -146,12 +146,18 @@ impl WindowCall {
     const FIRST_FETCH: u8 = 2 * WindowAccess::ALL.len() as u8;
     /// Number of the first name of a synchronisation.
     const FIRST_SYNC: u8 = Self::FIRST_FETCH + Self::FETCHES.len() as u8;
+    /// Number of the last name: the end of an exposure with a request.
+    const TEST: u8 = Self::FIRST_SYNC + WindowSync::ALL.len() as u8;
 
     /// Returns the call with a number in the row, with those of a target, a size, and whether it writes that it has; `None` if there is
     /// none.
     pub fn from_number(number: u8, target: u32, bytes: Bytes, writes: bool) -> Option<Self> {
         if let Some(kind) = number.checked_sub(Self::FIRST_SYNC) {
-            let kind = *WindowSync::ALL.get(usize::from(kind))?;
+            let kind = if number == Self::TEST {
+                WindowSync::Wait
+            } else {
+                *WindowSync::ALL.get(usize::from(kind))?
+            };
             return Some(Self::Sync { kind, target: kind.has_target().then_some(target) });
         }
         Some(match number.checked_sub(Self::FIRST_FETCH) {
@@ -162,7 +168,7 @@ impl WindowCall {
 
     /// Returns whether the call with a number in the row has a request.
     pub fn needs_request(number: u8) -> bool {
-        number % 2 == 1 && number <= Self::FIRST_FETCH + 1
+        number % 2 == 1 && number <= Self::FIRST_FETCH + 1 || number == Self::TEST
     }
 
     /// Returns whether all ranks of the window make the call.

@@ -6,7 +6,7 @@ use trace_tools::{convert, write_text};
 
 const TEXT: &str = "0 init\n0 win_create comm=0 new=1\n0 put 1 64 comm=1\n0 put 1 8 comm=1\n0 get 1 8 comm=1\n0 put 0 8 comm=1\n\
     0 win_fence comm=1\n0 win_post to=1 comm=1\n0 win_start to=1 comm=1\n0 put 1 8 comm=1\n0 win_complete comm=1\n\
-    0 win_wait comm=1\n0 win_post to=1 comm=1\n0 win_wait comm=1 req=0\n0 wait req=0\n0 win_lock 1 comm=1\n0 put 1 8 comm=1\n0 rget 1 8 comm=1 req=4\n0 get 1 8 comm=1\n\
+    0 win_wait comm=1\n0 win_post to=1 comm=1\n0 win_iwait comm=1 req=0\n0 wait req=0\n0 win_lock 1 comm=1\n0 put 1 8 comm=1\n0 rget 1 8 comm=1 req=4\n0 get 1 8 comm=1\n\
     0 win_flush_local 1 comm=1\n0 wait req=4\n0 rput 1 8 comm=1 req=4\n0 wait req=4\n0 win_unlock 1 comm=1\n0 win_lock_all comm=1\n\
     0 raccumulate 1 8 comm=1 req=0\n0 wait req=0\n0 win_flush_all comm=1\n0 win_unlock_all comm=1\n\
     0 win_lock_exclusive 1 comm=1\n0 compare_and_swap 1 8 comm=1\n0 fetch_and_op 1 8 comm=1 done=no\n0 get_accumulate 1 8 comm=1\n\

@@ -2,7 +2,7 @@
 
 use pdes_core::Bytes;
 use trace_mmap::table::ReadCall as _;
-use trace_mmap::{CallOp, WindowCall, WindowSync};
+use trace_mmap::{CallOp, WindowCall};
 
 use crate::text::call::CallReader;
 use crate::text::keys::Key;
@@ -24,14 +24,11 @@ impl CallReader<'_, '_, '_> {
             None => Bytes::ZERO,
         };
         let (mut group, mut request) = (Vec::new(), None);
-        if let WindowCall::Sync { kind, .. } = has {
-            if kind.has_group() {
-                let ranks = self.neighbors(Key::To, "list of ranks (to=)", size)?;
-                group = ranks.into_iter().map(|rank| (rank, Bytes::ZERO)).collect();
-            }
-            if kind == WindowSync::Wait {
-                request = self.request_if_named()?;
-            }
+        if let WindowCall::Sync { kind, .. } = has
+            && kind.has_group()
+        {
+            let ranks = self.neighbors(Key::To, "list of ranks (to=)", size)?;
+            group = ranks.into_iter().map(|rank| (rank, Bytes::ZERO)).collect();
         }
         if WindowCall::needs_request(number) {
             request = Some(self.mandatory_request()?);
