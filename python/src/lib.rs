@@ -54,12 +54,13 @@ fn config((path, sections, settings): Configuration) -> PyResult<Config> {
         None => Config::default(),
     };
     let sections: toml::Table = serde_json::from_str(&sections).map_err(misuse)?;
-    for (section, keys) in sections {
-        let toml::Value::Table(keys) = keys else {
-            return Err(misuse(format!("{section}: expected a dict of keys")));
-        };
-        for (key, value) in keys {
-            config.insert(&section, &key, value);
+    for (section, value) in sections {
+        match value {
+            toml::Value::Table(keys) => {
+                keys.into_iter().for_each(|(key, value)| config.insert(&section, &key, value));
+            }
+            toml::Value::Array(_) => config.insert_section(&section, value),
+            _ => return Err(misuse(format!("{section}: expected a dict of keys, or a list of dicts"))),
         }
     }
     for setting in &settings {

@@ -34,6 +34,10 @@ class Module(unittest.TestCase):
         self.assertEqual(report["simulated_time_ps"], 1_003_000_000)
         slow = pdes_replay.run(self.config, {"network.latency_scale": 1000, "network.model": "contention-free"})
         self.assertEqual(slow["simulated_time_ps"], 3_001_000_000)
+        jobs = [{"trace": self.trace}, {"trace": self.trace, "start": "2ms"}]
+        machine = {"topology": {**TOPOLOGY, "hosts": 4}}
+        both = pdes_replay.run({"job": jobs, "platform": machine, "network": {"preset": "raw"}})
+        self.assertEqual(both["simulated_time_ps"], 3_003_000_000)
 
     def test_tables_are_frames(self):
         report = pdes_replay.run(self.config, {"analysis.matrix": True})

@@ -325,8 +325,8 @@ impl Config {
         Ok(())
     }
 
-    /// Replaces a section.
-    pub(crate) fn insert_section(&mut self, section: &str, value: toml::Value) {
+    /// Replaces a section, or a list of sections.
+    pub fn insert_section(&mut self, section: &str, value: toml::Value) {
         self.table.insert(section.to_owned(), value);
     }
 
