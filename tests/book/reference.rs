@@ -42,11 +42,11 @@ fn the_fields_of_platforms_are_those_of_the_program() {
 
 #[test]
 fn the_transformations_are_those_of_the_program() {
-    let mut text = String::from("| kind | of | keys | change |\n|---|---|---|---|\n");
+    let mut text = String::new();
     for kind in &TRANSFORMS {
-        let keys: Vec<String> = kind.keys.iter().map(|key| format!("`{}`", key.name)).collect();
-        let (key, of, change) = (kind.key, kind.subject.name(), kind.semantics);
-        writeln!(text, "| `{key}` | {of} | {} | {change} |", keys.join(", ")).unwrap();
+        let keys = kind.keys.iter().map(|key| format!("`{}`", key.name));
+        let about: Vec<String> = [kind.subject.name().to_owned()].into_iter().chain(keys).collect();
+        writeln!(text, "- **`{}`** ({}): {}", kind.key, about.join(", "), kind.semantics).unwrap();
     }
     text.push_str("\nKeys of selectors:\n\n");
     for subject in [
@@ -67,19 +67,21 @@ fn the_transformations_are_those_of_the_program() {
 
 #[test]
 fn the_problems_and_variables_are_those_of_the_program() {
-    let mut text = String::from("| problem | of | description |\n|---|---|---|\n");
-    for rule in Rule::own() {
-        let (_, of) = scope_name(rule.scope);
-        writeln!(text, "| {} | {of} | {} |", rule.name, rule.description).unwrap();
+    let mut text = String::new();
+    for (scope, of) in Scope::NAMED.map(|(_, scope)| scope_name(scope)) {
+        writeln!(text, "\nProblems of {of}:\n").unwrap();
+        for rule in Rule::own().iter().filter(|rule| rule.scope == scope) {
+            writeln!(text, "- **{}**: {}", rule.name, rule.description).unwrap();
+        }
     }
     let run = Scope::Run.variables();
     for (scope, of) in Scope::NAMED.map(|(_, scope)| scope_name(scope)) {
-        writeln!(text, "\n| variable of {of} | meaning |\n|---|---|").unwrap();
+        writeln!(text, "\nVariables of {of}:\n").unwrap();
         let is_own = |name: &str| scope == Scope::Run || run.iter().all(|(known, _)| *known != name);
         let own: Vec<_> = scope.variables().into_iter().filter(|(name, _)| is_own(name)).collect();
         for same in own.chunk_by(|(_, one), (_, next)| one == next) {
             let names: Vec<String> = same.iter().map(|(name, _)| format!("`{name}`")).collect();
-            writeln!(text, "| {} | {} |", names.join(", "), same[0].1.trim()).unwrap();
+            writeln!(text, "- {}: {}", names.join(", "), same[0].1.trim()).unwrap();
         }
     }
     Page("diagnosis.md").check(&text);
