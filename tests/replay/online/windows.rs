@@ -11,13 +11,11 @@ use crate::shared::shared;
 
 /// Begin and end of a step on each rank \[s\], by its name and its number among those of a rank.
 type Steps = BTreeMap<(String, usize), Vec<(f64, f64)>>;
+/// How often each rank has made each step.
+type Counts = BTreeMap<(String, String), usize>;
 
 /// Adds a step of a rank.
-fn add(
-    steps: &mut Steps,
-    counts: &mut BTreeMap<(String, String), usize>,
-    [name, rank, begin, end]: [&str; 4],
-) {
+fn add(steps: &mut Steps, counts: &mut Counts, [name, rank, begin, end]: [&str; 4]) {
     let count = counts.entry((name.to_owned(), rank.to_owned())).or_default();
     *count += 1;
     let times = (begin.parse().unwrap(), end.parse().unwrap());
@@ -35,7 +33,7 @@ fn in_order(mut steps: Steps) -> Steps {
 #[test_with::shared]
 fn one_sided_communication_takes_the_time_of_smpi() {
     let Some(program) = Program::compile(&shared("oracle/rma/rma_micro.c")) else { return };
-    let mut cases: BTreeMap<[String; 4], (Steps, BTreeMap<(String, String), usize>)> = BTreeMap::new();
+    let mut cases: BTreeMap<[String; 4], (Steps, Counts)> = BTreeMap::new();
     for row in rows(&shared("oracle/rma/expected.csv")) {
         let case = ["case", "bytes", "np", "platform"].map(|key| row[key].clone());
         let (steps, counts) = cases.entry(case).or_default();
