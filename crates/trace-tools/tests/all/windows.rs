@@ -12,13 +12,16 @@ const TEXT: &str = "0 init\n0 win_create comm=0 new=1\n0 put 1 64 comm=1\n0 put 
     0 win_lock_exclusive 1 comm=1\n0 compare_and_swap 1 8 comm=1\n0 fetch_and_op 1 8 comm=1 done=no\n0 get_accumulate 1 8 comm=1\n\
     0 win_unlock 1 comm=1\n0 win_free comm=1\n";
 
+/// A call, the puts that it ends, and the requests that it completes.
+type Ended = (&'static str, Vec<(u32, Bytes)>, Vec<Slot>);
+
 fn load(text: &str) -> Trace {
     let other = "1 init\n1 win_create new=1\n1 win_fence comm=1\n1 win_free comm=1\n";
     trace_tools::from_text(&format!("{text}{other}")).expect("a valid trace")
 }
 
 /// Returns the puts that the calls of rank 0 end, and the requests that they complete, where there are any.
-fn ended(trace: &Trace) -> Vec<(&'static str, Vec<(u32, Bytes)>, Vec<Slot>)> {
+fn ended(trace: &Trace) -> Vec<Ended> {
     let rank = trace.rank(Rank::new(0));
     let ended = |action| match action {
         Action::Call(id) => match rank.call(id) {
