@@ -503,8 +503,9 @@ mod tests {
                 for value in
                     argument.get_possible_values().iter().filter(|_| argument.get_action().takes_values())
                 {
-                    // Shells and classes have names that say all; the help of the policy describes each.
-                    let is_named = ["shell", "class", "policy"].contains(&argument.get_id().as_str());
+                    // Shells and classes have names that say all; the help of policies and schedulers describes each.
+                    let is_named =
+                        ["shell", "class", "policy", "scheduler"].contains(&argument.get_id().as_str());
                     assert!(
                         is_named || described(value.get_help()),
                         "{path} {} {}",
