@@ -195,7 +195,7 @@ fn errors_name_the_damage() {
         }
     };
     let found = error(&|bytes| bytes[8] = 3);
-    assert!(matches!(found, ArchiveError::Version { found: 3, expected: 7, .. }), "{found}");
+    assert!(matches!(found, ArchiveError::Version { found: 3, expected: 8, .. }), "{found}");
     let found = error(&|bytes| bytes[12..16].reverse());
     assert!(matches!(found, ArchiveError::ByteOrder { found: 0x0d0c_0b0a, .. }), "{found}");
     let found = error(&|bytes| bytes.push(0));
