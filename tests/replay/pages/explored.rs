@@ -368,3 +368,35 @@ fn colours_have_one_meaning() {
         (&Value::from(true), &Value::from(true), &serde_json::json!([]))
     );
 }
+
+/// Two jobs send a megabyte each over the same cable between two switches, at half of its bandwidth while both do.
+#[test]
+fn jobs_are_explored() {
+    let Some(browser) = Browser::find() else { return };
+    let folder = Folder::new();
+    folder.write("trace.txt", "0 init\n1 init\n0 send 1 0 999984\n1 recv 0 0 999984\n");
+    let mut text = "[network]\npreset = 'raw'\n[jobs]\nslowdown = true\n[platform]\ntopology = { kind = 'fat_tree', levels = \
+        [{ children = 2, parents = 1 }, { children = 2, parents = 1 }], speed = '1Gf', bandwidth = '1GBps', latency = '1us' }\n"
+        .to_owned();
+    for (name, hosts) in [("one", "node-0\nnode-2\n"), ("other", "node-1\nnode-3\n")] {
+        folder.write(&format!("{name}.txt"), hosts);
+        write!(text, "[[job]]\nname = '{name}'\ntrace = 'trace.txt'\nhosts = '{name}.txt'\n").unwrap();
+    }
+    let (run, saved) = (folder.write("run.toml", &text), folder.path("run.json"));
+    command().arg("run").arg(&run).arg("--report").arg(&saved).assert().code(DONE);
+    let path = page(&folder, "jobs.html", &[&saved]);
+    let probe = format!("{CELLS} return {{ jobs: cells('#jobs > .scroll') }};");
+    let shown = browser.run(&path, &probe);
+    assert_eq!(shown.complaints, Vec::<String>::new());
+    let (rows, saved) = (shown.result(), json(&saved));
+    let rows = rows["jobs"].as_array().unwrap();
+    for (row, job) in rows.iter().zip(saved["jobs"].as_array().unwrap()) {
+        assert_eq!(row[0], job["name"]);
+        agree(&row[6], &job["simulated_time_s"]);
+        agree(&row[8], &job["alone_s"]);
+    }
+    // Each job has two lines more: what the other one costs it on both ways of the cable.
+    let links = &saved["jobs"][0]["delayed_by"][0]["links"];
+    assert!(links[0]["lost_s"].as_f64().unwrap() > 0.0);
+    assert_eq!(rows.len(), 2 + 2 * links.as_array().unwrap().len());
+}

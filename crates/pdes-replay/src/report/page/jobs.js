@@ -10,14 +10,14 @@ function showJobs() {
     { name: "placement", value: (job) => jobs[job].placement },
     { name: "ranks", value: (job) => jobs[job].ranks, text: count },
     { name: "hosts", value: (job) => jobs[job].hosts, text: count },
-    { name: "start", value: (job) => jobs[job].start_s, text: seconds },
-    { name: "end", value: (job) => jobs[job].end_s, text: seconds },
-    { name: "time", value: (job) => jobs[job].simulated_time_s, text: seconds },
+    { name: "start", value: (job) => jobs[job].start_s, text: (time) => seconds(time) },
+    { name: "end", value: (job) => jobs[job].end_s, text: (time) => seconds(time) },
+    { name: "time", value: (job) => jobs[job].simulated_time_s, text: (time) => seconds(time) },
     { name: "sent", value: (job) => jobs[job].message_bytes, text: bytes },
   ];
   const isCompared = jobs.every((job) => job.delayed_by);
   if (isCompared) {
-    columns.push({ name: "alone", value: (job) => jobs[job].alone_s, text: seconds });
+    columns.push({ name: "alone", value: (job) => jobs[job].alone_s, text: (time) => seconds(time) });
     columns.push({ name: "slowdown", value: (job) => jobs[job].slowdown, text: (factor) => factor.toFixed(4) });
   }
   table(box, columns, jobs.map((_, job) => job), {});
@@ -38,6 +38,6 @@ function showJobs() {
     { name: "delayed", value: (row) => onLinks[row].job },
     { name: "by", value: (row) => onLinks[row].other },
     { name: "on the link", value: (row) => onLinks[row].link },
-    { name: "lost", value: (row) => onLinks[row].lost_s, text: seconds },
+    { name: "lost", value: (row) => onLinks[row].lost_s, text: (time) => seconds(time) },
   ], onLinks.map((_, row) => row), {});
 }
