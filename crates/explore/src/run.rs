@@ -1,4 +1,4 @@
-//! What a run notes: its choices, the other ends that they had, and the messages that came later.
+//! Notes of a run: its choices, the other ends that they had, and the messages that came later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -65,7 +65,7 @@ pub(crate) struct Filter {
     pub(crate) communicator: CommId,
 }
 
-/// What a call that has not ended does with messages or requests.
+/// Use of messages or requests by a call that has not ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CallKind {
     /// Takes a message.
@@ -78,7 +78,7 @@ pub(crate) enum CallKind {
     Requests { completes: Completes, fails: bool },
 }
 
-/// How many requests a call completes.
+/// Number of requests that a call completes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Completes {
     One,

@@ -31,7 +31,7 @@ struct Entry {
     end: End,
 }
 
-/// How calls of a program end, by the calls.
+/// Ends of calls of a program, by the calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "Vec<Entry>", into = "Vec<Entry>")]
 pub struct Schedule(pub BTreeMap<ChoicePoint, End>);

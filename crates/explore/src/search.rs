@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::run::Run;
 use crate::schedule::{ChoicePoint, End, Schedule};
 
-/// How a run ends.
+/// End of a run.
 #[derive(Clone, Debug)]
 pub enum Ending {
     /// At its end.
@@ -23,10 +23,10 @@ pub enum Ending {
     Failed(Failure),
 }
 
-/// What is wrong with a run.
+/// Mistake that a run shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Failure {
-    /// What happened.
+    /// Description of the mistake.
     pub message: String,
     /// Calls of MPI in which ranks were, each with its place in the program.
     pub calls: Vec<String>,
@@ -49,7 +49,7 @@ pub enum FailureKind {
 pub struct Found {
     /// Its kind.
     pub kind: FailureKind,
-    /// What it is.
+    /// The mistake.
     #[serde(flatten)]
     pub failure: Failure,
     /// Number of schedules that show it.
@@ -69,7 +69,7 @@ pub struct Timed {
     pub schedule: Schedule,
 }
 
-/// What a search has found.
+/// Results of a search.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Findings {
     /// Number of schedules.
@@ -78,7 +78,7 @@ pub struct Findings {
     pub runs: u64,
     /// All schedules were run.
     pub complete: bool,
-    /// What is wrong, in the order in which it was found.
+    /// Mistakes, in the order in which they were found.
     pub failures: Vec<Found>,
     /// The schedule of the shortest time, if one completes.
     pub fastest: Option<Timed>,

@@ -13,7 +13,7 @@ use trace_mmap::CommId;
 use crate::cause::Cause;
 use crate::point_to_point::RequestId;
 
-/// What a lock of memory is for.
+/// Purpose of a lock of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum LockName {
     /// `MPI_Win_lock`.
@@ -27,7 +27,7 @@ pub enum LockName {
 pub enum LockCall {
     /// Waits for the lock.
     Take {
-        /// Whether nobody else may hold it.
+        /// Nobody else may hold it.
         is_exclusive: bool,
     },
     /// Gives it back.

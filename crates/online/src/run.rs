@@ -20,7 +20,7 @@ pub(crate) struct Run {
     pub(crate) memory: Memory,
     pub(crate) exchange: Exchange,
     pub(crate) settings: RunSettings,
-    /// What each rank does.
+    /// Call of each rank that is in progress.
     pub(crate) progress: Box<[Mutex<Progress>]>,
     pub(crate) places: Places,
     /// Flag: there has been a file.

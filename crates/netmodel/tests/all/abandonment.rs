@@ -52,7 +52,7 @@ fn what_is_left_gets_all_at_once() {
 }
 
 proptest! {
-    /// What is dropped before it begins might as well not have been; all else is completed once.
+    /// Work that is dropped before it begins changes nothing; all other work is completed once.
     #[test]
     fn what_never_begins_leaves_no_trace(
         work in prop::collection::vec((0_u64..300, 0_u32..4, 0_u32..4, 1_u64..2000), 1..40),

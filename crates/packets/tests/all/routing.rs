@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use netmodel::Platform;
 use packets::{InFlight, PacketParameters, PacketRouting};
 
 use crate::driver::{Sent, run};
@@ -35,16 +36,20 @@ fn tornado_has_a_share_of_a_link() {
     }
 }
 
+/// The rings that a quantity of the closed forms is about: their hosts, the platform, and the value.
+fn rings(quantity: &str) -> impl Iterator<Item = (u32, Platform, f64)> {
+    let rows = numbers("closed-forms.csv", "ring-", "value").into_iter();
+    rows.filter(move |(_, of_row, _)| of_row == quantity).map(|(case, _, value)| {
+        let hosts: u32 = case["ring-".len()..].parse().unwrap();
+        (hosts, network(&format!("kind = 'torus', dims = [{hosts}]"), 1.0, 100.0), value)
+    })
+}
+
 /// On a ring on which all send to all, and to themselves, a host has `8/k` of a link and not more; nearly as much, since not the packets of
 /// two opposite hosts are divided among both ways, but such pairs of hosts.
 #[test_with::shared]
 fn uniform_traffic_has_its_share_of_a_ring() {
-    for (case, quantity, bound) in numbers("closed-forms.csv", "ring-", "value") {
-        if quantity != "uniform_share" {
-            continue;
-        }
-        let hosts: u32 = case["ring-".len()..].parse().unwrap();
-        let platform = network(&format!("kind = 'torus', dims = [{hosts}]"), 1.0, 100.0);
+    for (hosts, platform, bound) in rings("uniform_share") {
         let packets = 30;
         let pairs = (0..hosts).flat_map(|src| (1..hosts).map(move |step| (src, (src + step) % hosts)));
         let messages: Vec<Sent> = pairs.map(|(src, dst)| (0, src, dst, packets * 1000)).collect();
@@ -58,12 +63,7 @@ fn uniform_traffic_has_its_share_of_a_ring() {
 /// a link, but for what random loads differ.
 #[test_with::shared]
 fn ways_over_third_hosts_share_a_ring() {
-    for (case, quantity, expected) in numbers("closed-forms.csv", "ring-", "value") {
-        if quantity != "valiant_share" {
-            continue;
-        }
-        let hosts: u32 = case["ring-".len()..].parse().unwrap();
-        let platform = network(&format!("kind = 'torus', dims = [{hosts}]"), 1.0, 100.0);
+    for (hosts, platform, expected) in rings("valiant_share") {
         let packets = 2000;
         for step in [1, hosts / 2 - 1] {
             let messages: Vec<Sent> =
@@ -72,7 +72,7 @@ fn ways_over_third_hosts_share_a_ring() {
             let share = (packets * 1_000_000) as f64 / done.last() as f64;
             assert!(
                 (0.93 * expected..1.01 * expected).contains(&share),
-                "{case}, {step}: {share}, {expected}"
+                "{hosts} hosts, {step}: {share}, {expected}"
             );
         }
     }
