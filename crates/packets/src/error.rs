@@ -236,6 +236,12 @@ pub enum PacketError {
          \"loop\", or packets.congestion = \"none\""
     )]
     NoWindow,
+    /// Nothing bounds what a message sends before its receiver knows of it.
+    #[error(
+        "packets.congestion = \"receiver-credits\" lets a message send the limit of the loop before credits come: set packets.in_flight = \
+         \"loop\", or packets.congestion = \"none\""
+    )]
+    NoFirstWindow,
     /// A buffer cannot hold a packet.
     #[error(
         "packets.buffer_bytes is {found}, and a packet with its header has {packet} bytes, which a buffer has to hold: set {packet} or more"

@@ -15,6 +15,7 @@ mod hosts;
 mod injection;
 mod loads;
 mod nodes;
+mod pacing;
 mod routes;
 mod state;
 
@@ -33,6 +34,7 @@ use delivery::Partial;
 use injection::{Injection, Stream};
 use loads::Loads;
 use nodes::{Far, IDLE, Node, NodeQueue, Port};
+use pacing::Pacing;
 use routes::StaticRoutes;
 pub(crate) use routes::latency;
 pub(crate) use state::visit_by_message;
@@ -82,6 +84,8 @@ pub(crate) struct Fabric<'m, 'p> {
     pub(crate) loads: Option<Box<Loads>>,
     /// Packets are marked that meet long queues.
     marks: bool,
+    /// What receivers let others send, if they hand out credits.
+    pacing: Option<Box<Pacing>>,
     /// With credits.
     buffers: Option<Box<Buffers>>,
     gathered: Vec<Packet>,
@@ -132,8 +136,12 @@ pub(crate) enum ReportKind {
     Arrived,
     /// The last byte has left.
     Left,
-    /// An acknowledgement lets the message continue.
+    /// An acknowledgement or a credit lets the message continue.
     Resumed,
+    /// A packet has arrived, and receivers hand out credits.
+    Received,
+    /// The receiver may hand out credits again.
+    Granting,
 }
 
 /// What one region sends to the network of another.

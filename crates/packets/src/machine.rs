@@ -161,10 +161,13 @@ impl<'p> PacketMachine<'p> {
             let (found, packet) = (parameters.buffer_bytes, longest as u32);
             return Err(PacketError::SmallBuffers { found, packet });
         }
-        if parameters.congestion == Congestion::Dctcp
-            && (parameters.queues == Queues::Credits || parameters.in_flight() == InFlight::Unlimited)
-        {
-            return Err(PacketError::NoWindow);
+        let is_unlimited = parameters.in_flight() == InFlight::Unlimited;
+        match parameters.congestion {
+            Congestion::Dctcp if is_unlimited || parameters.queues == Queues::Credits => {
+                return Err(PacketError::NoWindow);
+            }
+            Congestion::ReceiverCredits if is_unlimited => return Err(PacketError::NoFirstWindow),
+            _ => {}
         }
         let graph = NetworkGraph::of(platform)?;
         let rates = degraded::rates(platform, &graph, parameters)?;
@@ -354,6 +357,11 @@ impl<'p> PacketMachine<'p> {
     /// Returns the bytes of a packet that is not the last of its message.
     pub(crate) fn packet_size(&self) -> u32 {
         self.parameters.packet_bytes + self.parameters.header_bytes
+    }
+
+    /// Returns the number of packets of a message.
+    pub(crate) fn packets_of(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.parameters.packet_bytes.into()).max(1)
     }
 
     /// Returns the nodes of a region.

@@ -72,8 +72,8 @@ pub struct PacketMessage<T>(Content<T>);
 enum Content<T> {
     /// A message is to begin at a host of the region.
     Begin(Message<T>),
-    /// Packets of a message will come.
-    Announcement(MessageKey, T),
+    /// So many packets of a message will come.
+    Announcement(MessageKey, u32, T),
     Fabric(FabricMessage),
 }
 
@@ -154,17 +154,19 @@ impl<'m, 'p, T: Copy + Send + Serialize + DeserializeOwned> PacketRegion<'m, 'p,
         let message = self.fabric.begin(at.as_picos(), (src, dst), size.get());
         let message = message.expect("the route was found when the message was submitted");
         self.leaving.insert(message, tag);
-        self.expect_message(message, tag);
+        // The fabric has checked their number.
+        self.expect_message(message, self.machine.packets_of(size.get()) as u32, tag);
         self.take_reports();
     }
 
     /// Lets the region of the receiver expect a message.
-    fn expect_message(&mut self, message: MessageKey, tag: T) {
+    fn expect_message(&mut self, message: MessageKey, packets: u32, tag: T) {
         let home = self.machine.home(message.dst);
         if home == self.index {
             self.arriving.insert(message, tag);
+            self.fabric.expect(message, packets).expect("the route was found before");
         } else {
-            self.outgoing.push((home, PacketMessage(Content::Announcement(message, tag))));
+            self.outgoing.push((home, PacketMessage(Content::Announcement(message, packets, tag))));
         }
     }
 
@@ -244,6 +246,8 @@ where
                 ReportKind::Arrived => done.push(self.arriving.remove(&message).expect(known)),
                 ReportKind::Left => self.left.push(self.leaving.remove(&message).expect(known)),
                 ReportKind::Resumed => self.fabric.resume(at, message),
+                ReportKind::Received => self.fabric.count_arrival(at, message),
+                ReportKind::Granting => self.fabric.grant_again(at, message),
             }
         }
         self.fabric.advance(now.as_picos());
@@ -274,7 +278,10 @@ where
     fn receive(&mut self, PacketMessage(content): PacketMessage<T>) {
         match content {
             Content::Begin(message) => self.submit(message),
-            Content::Announcement(message, tag) => drop(self.arriving.insert(message, tag)),
+            Content::Announcement(message, packets, tag) => {
+                self.fabric.expect(message, packets).expect("the sender has found the route");
+                self.arriving.insert(message, tag);
+            }
             Content::Fabric(message) => {
                 let received = self.fabric.receive(message);
                 received.expect("the sender of a packet has found the route");

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::credits::Buffers;
 use super::injection::Injection;
 use super::nodes::{Far, IDLE, Node, NodeQueue, Port};
+use super::pacing::Pacing;
 use super::routes::StaticRoutes;
 use super::{Fabric, FabricCounts};
 use crate::Congestion;
@@ -67,6 +68,8 @@ impl<'m, 'p> Fabric<'m, 'p> {
                 *rate = port.picos_per_byte;
             }
         }
+        let pacing = (machine.parameters.congestion == Congestion::ReceiverCredits)
+            .then(|| Box::new(Pacing::new(machine, &nodes[..hosts as usize], &input_rates)));
         let host_ports = nodes[..hosts as usize].iter().map(|node| node.outputs).sum::<u32>();
         let buffers =
             machine.has_credits().then(|| Box::new(Buffers::new(machine, &nodes, inputs, host_ports)));
@@ -97,6 +100,7 @@ impl<'m, 'p> Fabric<'m, 'p> {
             recorded: None,
             loads: None,
             marks: machine.parameters.congestion == Congestion::Dctcp,
+            pacing,
             buffers,
             gathered: Vec::new(),
             gathered_inputs: Vec::new(),

@@ -23,14 +23,10 @@ impl Fabric<'_, '_> {
         if let Some(recorded) = &mut self.recorded {
             recorded.push(PacketArrival { at, message, number: packet.number() });
         }
-        if packet.is_acknowledged() {
-            let region = self.machine.home(message.src);
-            if region == self.region {
-                self.acknowledge(message, at, packet.is_marked());
-            } else {
-                let is_marked = packet.is_marked();
-                self.outgoing.push((region, FabricMessage::Acknowledgement { at, message, is_marked }));
-            }
+        if self.pacing.is_some() {
+            self.reports.push(Report { at, message, kind: ReportKind::Received });
+        } else if packet.is_acknowledged() {
+            self.answer(message, at, packet.is_marked());
         }
         if packet.is_last() && (packet.number() == 0 || self.machine.parameters.routing.keeps_order()) {
             self.reports.push(Report { at, message, kind: ReportKind::Arrived });
@@ -46,6 +42,16 @@ impl Fabric<'_, '_> {
                 self.partial.remove(&message);
                 self.reports.push(Report { at, message, kind: ReportKind::Arrived });
             }
+        }
+    }
+
+    /// Sends an acknowledgement or a credit to the sender of a message at an instant.
+    pub(super) fn answer(&mut self, message: MessageKey, at: u64, is_marked: bool) {
+        let region = self.machine.home(message.src);
+        if region == self.region {
+            self.acknowledge(message, at, is_marked);
+        } else {
+            self.outgoing.push((region, FabricMessage::Acknowledgement { at, message, is_marked }));
         }
     }
 

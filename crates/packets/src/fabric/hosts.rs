@@ -178,7 +178,7 @@ impl Fabric<'_, '_> {
         pair.messages = number.wrapping_add(1);
         let message = MessageKey { src, dst, number };
         let payload = u64::from(self.machine.parameters.packet_bytes);
-        let packets = bytes.div_ceil(payload).max(1);
+        let packets = self.machine.packets_of(bytes);
         assert!(
             packets <= MAX_PACKETS,
             "a message of {bytes} bytes has {packets} packets, expected at most 2^29"
@@ -195,6 +195,9 @@ impl Fabric<'_, '_> {
         };
         let mut stream = Stream::new(message, packets as u32, last, (port, path), limit);
         stream.window = stream.limit.filter(|_| self.marks).map(Window::new);
+        if let Some(limit) = stream.limit.filter(|_| self.pacing.is_some()) {
+            stream.answers -= limit;
+        }
         let place = match self.free_streams.pop() {
             Some(place) => {
                 self.streams[place as usize] = stream;
@@ -243,10 +246,10 @@ impl Fabric<'_, '_> {
         self.set_deadline(node);
     }
 
-    /// Takes in that a packet of a message has arrived at an instant.
-    pub(super) fn acknowledge(&mut self, message: MessageKey, arrival: u64, is_marked: bool) {
+    /// Takes in that an acknowledgement or a credit for a message was sent at an instant.
+    pub(super) fn acknowledge(&mut self, message: MessageKey, sent_at: u64, is_marked: bool) {
         let place = self.stream_places[&message];
-        let at = arrival.saturating_add(self.routes.known_pair(message).back);
+        let at = sent_at.saturating_add(self.routes.known_pair(message).back);
         let stream = &mut self.streams[place as usize];
         if stream.add_acknowledgement(at, is_marked) {
             self.reports.push(Report { at, message, kind: ReportKind::Resumed });
@@ -258,7 +261,7 @@ impl Fabric<'_, '_> {
     }
 
     /// Returns the place of the node that a host of the region is.
-    fn node_of(&self, host: HostId) -> u32 {
+    pub(super) fn node_of(&self, host: HostId) -> u32 {
         let hosts = &self.nodes[..self.hosts as usize];
         hosts.partition_point(|node| node.number < host.get()) as u32
     }

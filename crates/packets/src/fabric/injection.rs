@@ -33,9 +33,11 @@ pub(super) struct Stream {
     pub(super) last_bytes: u32,
     /// Most packets that may be on their way, if a message has more.
     pub(super) limit: Option<u32>,
-    /// Acknowledgements that have come.
+    /// Acknowledgements, or credits, that come until the message is over.
+    pub(super) answers: u32,
+    /// Those that have come.
     pub(super) returned: u32,
-    /// Acknowledgements that are known and have not come: instants \[ps\], and whether their packets were marked.
+    /// Those that are known and have not come: instants \[ps\], and whether their packets were marked.
     pub(super) acknowledged: VecDeque<(u64, bool)>,
     /// Window of which the limit is a part, if marks change it.
     pub(super) window: Option<Window>,
@@ -95,6 +97,7 @@ impl Stream {
         (port, path): (u32, u32),
         limit: Option<u32>,
     ) -> Self {
+        let limit = limit.filter(|&limit| limit < packets);
         Self {
             message,
             port,
@@ -102,7 +105,8 @@ impl Stream {
             packets,
             sent: 0,
             last_bytes,
-            limit: limit.filter(|&limit| limit < packets),
+            limit,
+            answers: limit.map_or(0, |_| packets),
             returned: 0,
             acknowledged: VecDeque::new(),
             window: None,
@@ -174,8 +178,7 @@ impl Stream {
 
     /// Returns whether no acknowledgement is left to come, and no packet to send.
     pub(super) fn is_over(&self) -> bool {
-        let known = self.returned + self.acknowledged.len() as u32;
-        self.sent == self.packets && (self.limit.is_none() || known == self.packets)
+        self.sent == self.packets && self.returned + self.acknowledged.len() as u32 == self.answers
     }
 }
 

@@ -26,6 +26,8 @@ pub(super) struct Pair {
     pub(super) limit: Option<u32>,
     /// Time of an acknowledgement \[ps\].
     pub(super) back: u64,
+    /// Time from a packet's begin until its acknowledgement is back, if nothing is in the way \[ps\]; 0 without a limit.
+    pub(super) round_trip: u64,
     /// Number of messages so far.
     pub(super) messages: u32,
 }
@@ -71,7 +73,7 @@ impl StaticRoutes {
                 links.iter().map(|&link| machine.ports[machine.port_of(link) as usize].latency).sum()
             };
             let back = latency(&back);
-            let limit = (machine.parameters.in_flight() == InFlight::Loop).then(|| {
+            let round_trip_and_limit = (machine.parameters.in_flight() == InFlight::Loop).then(|| {
                 let time = |&link| {
                     let rate = machine.ports[machine.port_of(link) as usize].picos_per_byte;
                     // Packets go around a link that has failed, on links as fast as it was.
@@ -80,9 +82,11 @@ impl StaticRoutes {
                 };
                 let delay: u64 = there.iter().map(time).sum::<u64>() + latency(&there) + back;
                 let narrowest = there.iter().map(time).max().unwrap_or(1);
-                u32::try_from(delay.div_ceil(narrowest)).unwrap_or(u32::MAX)
+                (delay, u32::try_from(delay.div_ceil(narrowest)).unwrap_or(u32::MAX))
             });
-            self.pairs.insert((src, dst), Pair { path, limit, back, messages: 0 });
+            let (round_trip, limit) = round_trip_and_limit.unzip();
+            let round_trip = round_trip.unwrap_or(0);
+            self.pairs.insert((src, dst), Pair { path, limit, back, round_trip, messages: 0 });
         }
         Ok(self.pairs.get_mut(&(src, dst)).expect("it is known now"))
     }

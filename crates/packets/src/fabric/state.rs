@@ -61,6 +61,7 @@ impl State for Fabric<'_, '_> {
             recorded: _,
             loads,
             marks: _,
+            pacing,
             buffers,
             gathered: _,
             gathered_inputs: _,
@@ -99,6 +100,9 @@ impl State for Fabric<'_, '_> {
             visitor.plain(all);
             visit_picos(latest, visitor);
         });
+        if let Some(pacing) = pacing {
+            pacing.visit(visitor);
+        }
         // Messages are taken before a cut.
         if !outgoing.is_empty() {
             visitor.refuse();
@@ -189,13 +193,16 @@ impl Stream {
             sent,
             last_bytes,
             limit,
+            answers,
             returned,
             acknowledged,
             window,
             waits,
         } = self;
         message.visit(visitor);
-        [port, path, packets, sent, last_bytes, returned].into_iter().for_each(|part| visitor.plain(part));
+        [port, path, packets, sent, last_bytes, answers, returned]
+            .into_iter()
+            .for_each(|part| visitor.plain(part));
         visitor.plain(limit);
         visitor.compare(&acknowledged.len());
         for (back, is_marked) in acknowledged {

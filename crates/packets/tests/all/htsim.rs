@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use packets::{DegradedLink, InFlight, PacketParameters, PacketRouting, Weights};
+use packets::{Congestion, DegradedLink, InFlight, PacketParameters, PacketRouting, Weights};
 
 use crate::driver::{Run, Sent, run};
 use crate::networks::{fat_tree, leaf_spine, network};
@@ -132,6 +132,42 @@ fn oversubscribed_networks_are_between_the_bound_and_htsim() {
     let (_, last) = acknowledged(&run(&platform, &parameters(PacketRouting::Spray), &messages), 4.0, 12.5);
     assert!((640.0..785.774).contains(&last), "{last}");
     assert_within(last, 785.774, 0.2);
+}
+
+fn of_receivers() -> PacketParameters {
+    PacketParameters {
+        congestion: Congestion::ReceiverCredits,
+        in_flight: Some(InFlight::Loop),
+        ..parameters(PacketRouting::Spray)
+    }
+}
+
+/// Published results with credits of receivers (`validate_uec_rcv.out` and `results/200g_rccc.txt` of uet-htsim), whose senders learn of
+/// dropped packets, of which there are none here.
+#[test_with::shared]
+fn credits_of_receivers_are_within_ten_percent() {
+    for (name, expected) in [
+        ("one.cm", 177.368),
+        ("bidir.cm", 178.18),
+        ("incast.cm", 2464.44),
+        ("incast_128.cm", 20891.4),
+        ("outcast_incast.cm", 1637.76),
+        ("perm_16n_16c_2MB.cm", 195.673),
+        ("perm_1024n_1024c_0u_2000000b.cm", 203.384),
+    ] {
+        assert_within(last_of(&matrix(name), &of_receivers()), expected, 0.1);
+    }
+    let ends = |topology: &str, links, rate, name| {
+        let done = run(&network(topology, rate, 1000.0), &of_receivers(), &matrix(name).1);
+        acknowledged(&done, links, rate)
+    };
+    let large = "perm_1024n_1024c_0u_2000000b.cm";
+    assert_within(ends(&leaf_spine(32, 32, 8), 4.0, 12.5, large).1, 749.717, 0.1);
+    assert_within(ends(&leaf_spine(32, 32, 4), 4.0, 12.5, large).1, 1459.06, 0.1);
+    // Full bisection at 200 Gb/s: 59.7 to 60.9 us.
+    assert_within(ends(&leaf_spine(128, 64, 64), 4.0, 25.0, "perm_8192n_8192c_1MB.cm").1, 60.4, 0.05);
+    // Two short messages and a long one.
+    assert_within(ends(&fat_tree(8), 6.0, 12.5, "incast_3-1_overlapped.tm").1, 217.08, 0.1);
 }
 
 /// Reads the matrix of a run of `../shared/oracle/packets/htsim.csv`, and the range of the ends of its last message, by seed \[us\].

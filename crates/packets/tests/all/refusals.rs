@@ -64,6 +64,8 @@ fn windows_need_output_queues_and_a_limit() {
     assert_eq!(refusal(&flat, &credits), PacketError::NoWindow);
     let unlimited = PacketParameters { in_flight: Some(InFlight::Unlimited), ..dctcp };
     assert_eq!(refusal(&flat, &unlimited), PacketError::NoWindow);
+    let of_receivers = PacketParameters { congestion: Congestion::ReceiverCredits, ..unlimited };
+    assert_eq!(refusal(&flat, &of_receivers), PacketError::NoFirstWindow);
 }
 
 #[test]

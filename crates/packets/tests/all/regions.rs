@@ -52,7 +52,7 @@ proptest! {
         crossbar in select(vec![Crossbar::Ideal, Crossbar::Serial]),
         is_cut_through in any::<bool>(),
         is_limited in any::<bool>(),
-        reacts in any::<bool>(),
+        congestion in select(vec![Congestion::None, Congestion::Dctcp, Congestion::ReceiverCredits]),
         header_bytes in 0..100_u32,
         messages in proptest::collection::vec((0..3_000_u64, any::<u32>(), any::<u32>(), 0..20_000_u64), 1..60),
         homes in proptest::collection::vec(0..4_u32, 18),
@@ -77,8 +77,12 @@ proptest! {
             ..PacketParameters::default()
         };
         let mut homes = homes[..hosts as usize].to_vec();
-        let reacts = reacts && is_limited && parameters.queues == Queues::Fifo;
-        let congestion = if reacts { Congestion::Dctcp } else { Congestion::None };
+        let has_marks = parameters.queues == Queues::Fifo;
+        let congestion = match congestion {
+            Congestion::Dctcp if !has_marks => Congestion::None,
+            congestion if is_limited => congestion,
+            _ => Congestion::None,
+        };
         let parameters = PacketParameters { congestion, mark_bytes: 2000, ..parameters };
         if routing == PacketRouting::UgalG {
             // Groups are whole: that of a host is the home of the first one.

@@ -32,10 +32,11 @@ fn with_all_machines(test: impl Fn(&PacketMachine<'_>, &str)) {
                 (InFlight::Unlimited, Congestion::None),
                 (InFlight::Loop, Congestion::None),
                 (InFlight::Loop, Congestion::Dctcp),
+                (InFlight::Loop, Congestion::ReceiverCredits),
             ];
             let has_marks = queues == Queues::Fifo;
             for (in_flight, congestion) in
-                windows.into_iter().filter(|&(_, congestion)| has_marks || congestion == Congestion::None)
+                windows.into_iter().filter(|&(_, congestion)| has_marks || congestion != Congestion::Dctcp)
             {
                 let parameters = PacketParameters {
                     congestion,
