@@ -2,6 +2,8 @@
 
 #[path = "online/oracle.rs"]
 mod oracle;
+#[path = "online/samples.rs"]
+mod samples;
 #[path = "online/windows.rs"]
 mod windows;
 
@@ -28,8 +30,18 @@ pub(crate) struct Program {
 impl Program {
     /// Compiles a program; `None` if there is no compiler of Open MPI.
     fn compile(source: &Path) -> Option<Self> {
+        Self::compile_with(source, &[])
+    }
+
+    /// Compiles a program in C with further arguments of the compiler.
+    fn compile_with(source: &Path, arguments: &[&str]) -> Option<Self> {
         let compiler = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
-        if !Command::new(&compiler).arg("-show").output().is_ok_and(|output| output.status.success()) {
+        Self::compile_by(&compiler, source, arguments)
+    }
+
+    /// Compiles a program, and the files among the arguments before it.
+    fn compile_by(compiler: &str, source: &Path, arguments: &[&str]) -> Option<Self> {
+        if !Command::new(compiler).arg("-show").output().is_ok_and(|output| output.status.success()) {
             #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
             {
                 eprintln!("SKIPPED: there is no {compiler}, or it does not work");
@@ -38,9 +50,9 @@ impl Program {
         }
         let folder = Folder::new();
         let file = folder.path("program");
-        let compiled =
-            Command::new(&compiler).args(["-O1", "-w", "-o"]).arg(&file).arg(source).arg("-lm").output();
-        let compiled = compiled.unwrap();
+        let mut compile = Command::new(compiler);
+        compile.args(["-O1", "-w", "-o"]).arg(&file).args(arguments).arg(source).arg("-lm");
+        let compiled = compile.output().unwrap();
         assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
         folder.write("run.toml", SETTINGS);
         Some(Self { folder, file })

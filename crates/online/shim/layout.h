@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAYOUT_VERSION 2
+#define LAYOUT_VERSION 3
 #define PAGE 4096
 #define OPERATIONS 256
 #define REQUESTS (1 << 18)
@@ -63,7 +63,10 @@ enum operation_kind {
   OP_WINDOW,
   OP_YIELD,
   /* a text of `count` bytes for the user, in the block, as an abort has it */
-  OP_WARN
+  OP_WARN,
+  /* a sampled block, whose name is a text: how often it was executed in `bytes` and skipped in `source_bytes`, the work of its executions in
+     `seconds`; `flags` if its samples are of all ranks */
+  OP_SAMPLED
 };
 
 /* In the order of `CollectiveKind`. */

@@ -91,6 +91,14 @@ struct call {
 
 /* Returns the call in progress. */
 struct call current_call(void);
+/* Names the call in progress. */
+void name_call(const char *call, void *site);
+/* Returns whether the work between calls is counted. */
+bool is_counted(void);
+/* Adds the work since `begin_computation` to the computation before the next operation; returns it. */
+double count_computation(void);
+void add_computation(double amount);
+void begin_computation(void);
 /* Writes the place of a call as `, called from FILE+OFFSET`; returns the length. */
 int called_from(char *text, size_t size, const void *site);
 /* Warns at the end of the run, of a call. */
@@ -120,6 +128,15 @@ void *payload(uint64_t block);
 uint64_t payload_bytes(uint64_t block);
 struct block *block_at(uint64_t block);
 void free_block(uint64_t block);
+
+/* ---- sampled blocks (samples.c) ---- */
+
+/* Makes the memory that all ranks share. */
+void init_samples(void);
+/* Fails in a block. */
+void check_no_block(void);
+/* Tells the simulator how often the blocks have been executed. */
+void report_samples(void);
 
 /* ---- data (datatypes.c) ---- */
 

@@ -104,24 +104,45 @@ static struct call in_progress;
 
 struct call current_call(void) { return in_progress; }
 
+void name_call(const char *call, void *site)
+{
+  in_progress = (struct call){call, site};
+  strncpy(own->call, call, sizeof own->call - 1);
+  own->site = (uint64_t)site;
+  check_no_block();
+}
+
+bool is_counted(void) { return shared->computation == COMPUTATION_MEASURED || shared->computation == COMPUTATION_INSTRUCTIONS; }
+
+void add_computation(double amount) { computation += amount; }
+
+double count_computation(void)
+{
+  double since = is_counted() ? work() - last_work - clock_cost : 0;
+  since = since > 0 ? since : 0;
+  computation += since;
+  return since;
+}
+
+void begin_computation(void)
+{
+  own->call[0] = 0;
+  if (is_counted())
+    last_work = work();
+}
+
 void enter(const char *call, void *site)
 {
   depth++;
   if (nested)
     return;
   idle_readings = 0;
-  in_progress = (struct call){call, site};
-  strncpy(own->call, call, sizeof own->call - 1);
-  own->site = (uint64_t)site;
+  name_call(call, site);
   if (shared->computation == COMPUTATION_FIXED)
-    computation += shared->fixed_s;
-  else if (shared->computation != COMPUTATION_NONE) {
-    double since = work() - last_work - clock_cost;
-    computation += since > 0 ? since : 0;
-  }
+    add_computation(shared->fixed_s);
+  else
+    count_computation();
 }
-
-static bool is_counted(void) { return shared->computation == COMPUTATION_MEASURED || shared->computation == COMPUTATION_INSTRUCTIONS; }
 
 int leave(MPI_Comm communicator, int error)
 {
@@ -130,9 +151,7 @@ int leave(MPI_Comm communicator, int error)
   depth--;
   if (nested)
     return error;
-  own->call[0] = 0;
-  if (is_counted())
-    last_work = work();
+  begin_computation();
   return error;
 }
 
@@ -322,6 +341,7 @@ static void fork_ranks(void)
     fputs("pdes-replay online: the command starts a second MPI program; run each of them by a command of its own\n", stderr);
     _exit(1);
   }
+  init_samples();
   for (int rank = 0; rank < world_size; rank++) {
     pid_t child = fork();
     if (child == 0) {
@@ -453,6 +473,7 @@ int MPI_Finalize(void)
   warn_of_requests();
   warn_of_communicators();
   warn_of_made();
+  report_samples();
   answer((struct operation){.kind = OP_FINALIZE});
   own->is_finalized = 1;
   is_finalized = true;

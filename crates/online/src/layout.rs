@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 /// Version of the layout.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// Number of operations of a turn.
 pub(crate) const OPERATIONS: usize = 256;
 /// Number of requests of a rank.
@@ -47,6 +47,7 @@ numbered! {
     pub(crate) enum OperationKind {
         Init, Send, Isend, Recv, Irecv, SendRecv, SendInit, RecvInit, Start, Free, Waitall, Waitany, Waitsome, Testall, Testany, Testsome,
         GetStatus, Probe, Iprobe, Cancel, Collective, Join, Clock, Sleep, Region, Sync, Finalize, Abort, Omit, Window, Yield, Warn,
+        Sampled,
     }
 }
 

@@ -18,10 +18,12 @@ mod memory;
 mod program;
 mod record;
 mod run;
+mod samples;
 mod shim;
 mod source;
 
 pub use binary::BinaryError;
 pub use program::{Clocks, Computation, Program, Settings, StartError};
 pub use record::Recording;
-pub use shim::{ShimError, shim};
+pub use samples::SampledBlock;
+pub use shim::{ShimError, headers, shim};

@@ -22,6 +22,7 @@ use crate::exchange::Exchange;
 use crate::memory::{HeaderSettings, Memory};
 use crate::record::Recording;
 use crate::run::{Run, RunSettings};
+use crate::samples::{SampledBlock, Samples};
 use crate::shim::{ShimError, shim};
 use crate::source::RankSource;
 
@@ -144,6 +145,7 @@ impl Program {
             progress: (0..ranks).map(|_| Mutex::default()).collect(),
             places: Places::default(),
             has_files: AtomicBool::new(false),
+            samples: Samples::default(),
             warnings: Mutex::default(),
             has_ended: AtomicBool::new(false),
             abort_code: Mutex::default(),
@@ -188,6 +190,11 @@ impl Program {
     pub fn omissions(&self) -> impl Iterator<Item = &'static str> {
         let has_files = self.run.has_files.load(Ordering::Relaxed);
         has_files.then_some("accesses to files took no time: a real run takes longer").into_iter()
+    }
+
+    /// Returns the sampled blocks, after the run.
+    pub fn sampled_blocks(&self) -> Vec<SampledBlock> {
+        self.run.samples.blocks()
     }
 
     /// Returns what the program has left at its end: requests, communicators and datatypes that it has not completed or freed.

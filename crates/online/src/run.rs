@@ -13,6 +13,7 @@ use crate::describe::{Places, Progress};
 use crate::exchange::Exchange;
 use crate::layout::{Operation, turn};
 use crate::memory::Memory;
+use crate::samples::Samples;
 
 /// Resources of a run that its ranks share.
 #[derive(Debug)]
@@ -25,6 +26,7 @@ pub(crate) struct Run {
     pub(crate) places: Places,
     /// Flag: there has been a file.
     pub(crate) has_files: AtomicBool,
+    pub(crate) samples: Samples,
     /// Warnings, each with the ranks that it is about.
     pub(crate) warnings: Mutex<BTreeMap<String, BTreeSet<Rank>>>,
     /// The command has ended.

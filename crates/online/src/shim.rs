@@ -17,7 +17,13 @@ macro_rules! sources {
 
 const SOURCES: &[(&str, &str)] = sources![
     "layout.h" "online.h" "arena.c" "channel.c" "clocks.c" "collectives.c" "communicators.c" "datatypes.c" "files.c" "handles.c" "messages.c"
-    "process.c" "refused.c" "requests.c" "topologies.c" "windows.c"
+    "process.c" "refused.c" "requests.c" "samples.c" "topologies.c" "windows.c"
+];
+
+/// Headers and modules for programs.
+const HEADERS: &[(&str, &str)] = &[
+    ("pdes_sample.h", include_str!("../include/pdes_sample.h")),
+    ("pdes_sample.f90", include_str!("../include/pdes_sample.f90")),
 ];
 
 /// The reason why there is no library to preload.
@@ -84,6 +90,24 @@ pub fn shim() -> Result<PathBuf, ShimError> {
     Ok(library)
 }
 
+/// Returns the directory of the headers and modules for programs, which it writes.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn headers() -> Result<PathBuf, ShimError> {
+    let directory = cache_directory().join("include");
+    std::fs::create_dir_all(&directory).map_err(io_error(&directory))?;
+    write_all(&directory, HEADERS)?;
+    Ok(directory)
+}
+
+fn write_all(directory: &Path, files: &[(&str, &str)]) -> Result<(), ShimError> {
+    files.iter().try_for_each(|(name, text)| {
+        let path = directory.join(name);
+        std::fs::write(&path, text).map_err(io_error(&path))
+    })
+}
+
 fn io_error(path: &Path) -> impl FnOnce(io::Error) -> ShimError {
     let path = path.to_path_buf();
     move |source| ShimError::Io { path, source }
@@ -92,10 +116,7 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> ShimError {
 fn compile(compiler: &str, directory: &Path, library: &Path) -> Result<(), ShimError> {
     let build = directory.join("build");
     std::fs::create_dir_all(&build).map_err(io_error(&build))?;
-    for (name, text) in SOURCES {
-        let path = build.join(name);
-        std::fs::write(&path, text).map_err(io_error(&path))?;
-    }
+    write_all(&build, SOURCES)?;
     let files = SOURCES.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".c"));
     let mut command = Command::new(compiler);
     // Not linked with the MPI library, which programs without MPI in the same command would load.

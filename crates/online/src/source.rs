@@ -364,6 +364,11 @@ impl<'t> RankSource<'t> {
                 self.run.warn(self.me, text);
                 return Ok(());
             }
+            OperationKind::Sampled => {
+                let place = self.text(operation);
+                self.run.samples.add(self.me.get(), place, &operation);
+                return Ok(());
+            }
             OperationKind::Yield => {
                 self.awaited = Awaited::Time;
                 return Ok(());

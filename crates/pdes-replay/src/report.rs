@@ -15,6 +15,7 @@ mod jobs;
 mod links;
 #[cfg(feature = "pictures")]
 pub(crate) mod page;
+mod sampling;
 mod saved;
 mod section;
 mod tables;
@@ -56,6 +57,7 @@ pub use links::{AllLinks, ContendedLink, Links};
 pub(crate) use page::FOOTER;
 #[cfg(feature = "pictures")]
 pub use page::{Presentation, Timeline, TimelineError};
+pub use sampling::Sampling;
 pub use saved::{ReportError, SavedActionTotal, SavedReport};
 pub use section::{CsvTable, Sections};
 

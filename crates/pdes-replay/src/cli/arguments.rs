@@ -282,6 +282,8 @@ pub(crate) enum TraceFormat {
 pub(crate) enum TracerCommand {
     /// Compiles the tracer for the local MPI library, and installs it where `trace acquire` looks for it.
     Install(super::tracer::InstallArguments),
+    /// Prints the directory of the headers for programs that run online: `mpicc -I$(pdes-replay tracer headers)`.
+    Headers,
 }
 
 /// A replay with its input as an argument.

@@ -9,7 +9,7 @@ use clap::Args;
 use online::{Clocks, Computation, Program, Recording, Settings};
 use outputs::FileRoles;
 use pdes_core::Progress;
-use pdes_replay::{Config, OnlineClock, OnlineComputation, Report, RunSpec, Simulation};
+use pdes_replay::{Config, OnlineClock, OnlineComputation, Report, RunSpec, Sampling, Simulation};
 
 use super::arguments::RunArguments;
 use super::{Misuse, exit_code, files, report_error, run, summary};
@@ -65,12 +65,8 @@ pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
         written.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         anyhow::Ok(())
     };
-    let code = match simulate(&spec).and_then(|()| recording.map_or(Ok(()), write)) {
-        Ok(()) => {
-            program.omissions().for_each(|omission| tracing::warn!("{omission}"));
-            program.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-            program.wait()
-        }
+    let code = match simulate(&spec, &program).and_then(|()| recording.map_or(Ok(()), write)) {
+        Ok(()) => program.wait(),
         Err(error) => {
             // Its calls are known while its processes are there.
             let calls = program.calls();
@@ -155,13 +151,19 @@ pub(super) fn settings(config: &Config) -> Result<Settings> {
 }
 
 /// Runs the simulation, and writes what it finds.
-fn simulate(spec: &RunSpec) -> Result<()> {
+fn simulate(spec: &RunSpec, program: &Program) -> Result<()> {
     let simulation = Simulation::load(spec)?;
     simulation.execution(1).check().map_err(|why| Misuse(why.to_string()))?;
     simulation.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let outcome = simulation.replay(&Progress::new(spec.threads))?;
     simulation.outcome_warnings(&outcome).iter().for_each(|warning| tracing::warn!("{warning}"));
-    let report = Report::new(&simulation, &outcome);
+    let mut report = Report::new(&simulation, &outcome);
+    report.sections.sampling = Sampling::of_blocks(program.sampled_blocks());
+    let mut of_program: Vec<String> = program.omissions().map(str::to_owned).collect();
+    of_program.extend(report.sections.sampling.as_ref().and_then(Sampling::warning));
+    of_program.extend(program.warnings());
+    of_program.iter().for_each(|warning| tracing::warn!("{warning}"));
+    report.warnings.extend(of_program);
     if let Some(path) = &spec.report {
         report.write(path).with_context(|| format!("the report {}", path.display()))?;
     }

@@ -1,4 +1,4 @@
-//! The command that builds and installs the library that records MPI programs.
+//! The commands that build and install the library that records MPI programs, and the headers for them.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -40,7 +40,14 @@ enum InstallError {
 }
 
 /// Runs one of the commands for the tracer.
-pub(crate) fn run(TracerCommand::Install(arguments): &TracerCommand) -> Result<()> {
+pub(crate) fn run(command: &TracerCommand) -> Result<()> {
+    match command {
+        TracerCommand::Install(arguments) => install(arguments),
+        TracerCommand::Headers => Ok(writeln!(io::stdout().lock(), "{}", online::headers()?.display())?),
+    }
+}
+
+fn install(arguments: &InstallArguments) -> Result<()> {
     let source = match &arguments.source {
         Some(source) => source.clone(),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."),
@@ -62,7 +69,7 @@ pub(crate) fn run(TracerCommand::Install(arguments): &TracerCommand) -> Result<(
         return Err(InstallError::NotBuilt { status }.into());
     }
     let library = arguments.to.clone().map_or_else(own_directory, Ok)?.join(LIBRARY);
-    install(&target.path().join("release").join(LIBRARY), &library)
+    copy(&target.path().join("release").join(LIBRARY), &library)
         .with_context(|| format!("the library {}", library.display()))?;
     Ok(writeln!(io::stdout().lock(), "installed {}", library.display())?)
 }
@@ -77,7 +84,7 @@ fn start<T>(
 }
 
 /// Copies the library under another name first: a process may have mapped an earlier one.
-fn install(built: &Path, library: &Path) -> io::Result<()> {
+fn copy(built: &Path, library: &Path) -> io::Result<()> {
     library.parent().map_or(Ok(()), std::fs::create_dir_all)?;
     let part = library.with_extension("so.part");
     std::fs::copy(built, &part)?;

@@ -14,7 +14,7 @@ use super::SavedReport;
 use super::column::Column;
 use super::{
     Breakdown, CallTree, Communication, CriticalPath, Energy, Epochs, Failures, FileServers, Histograms,
-    IdealMachines, Jobs, Links,
+    IdealMachines, Jobs, Links, Sampling,
 };
 
 /// A section of a report, from the outcome of a run to the page.
@@ -136,6 +136,8 @@ sections! {
     energy: Energy,
     /// Use of the I/O servers of file systems.
     file_servers: FileServers,
+    /// Sampled blocks; null if no program ran online with them.
+    sampling: Sampling,
     /// Topology of the platform's network; null if not all hosts are in one cluster.
     topology: Layout,
     /// Histograms of messages and waits.
