@@ -83,6 +83,8 @@ void enter(const char *call, void *site);
 int leave(MPI_Comm communicator, int error);
 /* Calls the error handler of a communicator; returns the error. */
 int raise_error(MPI_Comm communicator, int error);
+/* Says why the call in progress is to fail. */
+void explain(const char *why);
 /* A call of the program: its name, and its return address. */
 struct call {
   const char *name;

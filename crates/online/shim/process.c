@@ -220,8 +220,15 @@ void warn_of(const char *what, uint32_t number, struct call first)
     warn(first, "%u %s, the first one of %s", number, what, first.name);
 }
 
+/* Why the call in progress fails. */
+static const char *reason;
+
+void explain(const char *why) { reason = why; }
+
 int raise_error(MPI_Comm communicator, int error)
 {
+  const char *why = reason;
+  reason = NULL;
   MPI_Errhandler handler;
   MPI_Comm with_handler = communicator_of(communicator) ? communicator : MPI_COMM_WORLD;
   REAL(Comm_get_errhandler)(with_handler, &handler);
@@ -229,7 +236,7 @@ int raise_error(MPI_Comm communicator, int error)
     char text[MPI_MAX_ERROR_STRING];
     int length;
     REAL(Error_string)(error, text, &length);
-    fail("%s", text);
+    fail("%s%s%s", text, why ? ": " : "", why ? why : "");
   }
   bool returns = handler == MPI_ERRORS_RETURN;
   REAL(Errhandler_free)(&handler);

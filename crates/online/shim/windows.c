@@ -27,8 +27,12 @@ struct window {
   uint32_t exposure;
   /* requests of accesses that later calls complete, and their number at which those that are complete are looked for */
   uint32_t *pending, pending_length, pending_limit;
-  /* locked members, and all of them */
-  bool *is_locked, are_locked;
+  /* locked members, and all of them; members of the group of Win_start */
+  bool *is_locked, are_locked, *is_target;
+  /* The last fence lets accesses follow; whether some did. */
+  bool is_fenced, is_accessed;
+  /* the last fence; the last lock or start; the first lock since a fence that lets accesses follow */
+  struct call fence, opening, lock_in_fence;
   struct window *next;
 };
 
@@ -45,6 +49,13 @@ static struct window *window_of(MPI_Win handle)
 #define WINDOW(handle)                                                                                                                   \
   struct window *w = window_of(handle);                                                                                                  \
   CHECK(w, MPI_COMM_WORLD, MPI_ERR_WIN)
+
+/* Fails a check of an epoch, for a reason. */
+#define CHECK_EPOCH(condition, why)                                                                                                      \
+  if (!(condition)) {                                                                                                                    \
+    explain(why);                                                                                                                        \
+    RETURN(MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);                                                                                            \
+  }
 
 static void barrier(struct communicator *c)
 {
@@ -92,6 +103,60 @@ static void synchronise(struct window *w, enum window_call call, int target)
   sweep(w);
 }
 
+/* ---- epochs ---- */
+
+static int locks(const struct window *w)
+{
+  int number = w->are_locked;
+  for (int i = 0; i < w->c->size; i++)
+    number += w->is_locked[i];
+  return number;
+}
+
+/* Returns whether an epoch of this rank lets it access a member. */
+static bool has_epoch(const struct window *w, int target)
+{
+  return w->is_fenced || w->are_locked || w->is_locked[target] || (w->is_started && w->is_target[target]);
+}
+
+/* Warns of two calls on the window, of which the second one is in progress. */
+static void warn_of_both(struct call first, const char *what)
+{
+  char place[500] = "";
+  called_from(place, sizeof place, first.site);
+  struct call second = current_call();
+  warn(second, "%s %s of %s%s: %s", second.name, what, first.name, place, "epochs of a window must not overlap, and all must be closed");
+}
+
+static void lock_epoch(struct window *w)
+{
+  w->opening = current_call();
+  if (w->is_fenced && w->is_accessed)
+    warn_of_both(w->fence, "opens an epoch of a window in that");
+  else if (w->is_fenced && !w->lock_in_fence.name)
+    w->lock_in_fence = w->opening;
+}
+
+/* Begins an epoch, and ends that of the last fence. A fence with accesses since the last one ends their epoch, so that none may have been
+   locked in between, unless it was said that there is no epoch. */
+static void fence_epoch(struct window *w, int assertion)
+{
+  if (w->lock_in_fence.name && !(assertion & MPI_MODE_NOPRECEDE))
+    warn_of_both(w->lock_in_fence, "ends the epoch of a fence, in which lay that");
+  w->lock_in_fence.name = NULL;
+  w->fence = current_call();
+  w->is_fenced = !(assertion & MPI_MODE_NOSUCCEED);
+  w->is_accessed = false;
+}
+
+static void warn_of_open_epochs(struct window *w)
+{
+  if (w->is_started || locks(w))
+    warn_of_both(w->opening, "frees a window in the epoch");
+  else if (w->is_fenced && w->is_accessed)
+    warn_of_both(w->fence, "frees a window with accesses in the epoch");
+}
+
 /* ---- making ---- */
 
 /* Makes the window of memory that the real library knows by a handle; members tell each other where theirs is. */
@@ -102,6 +167,7 @@ static struct window *new_window(struct communicator *c, MPI_Win handle, void *b
   *w = (struct window){.handle = handle, .flavor = flavor, .exposure = NONE, .next = windows};
   w->c = copy_communicator(c, MPI_COMM_NULL);
   w->is_locked = calloc(c->size, sizeof *w->is_locked);
+  w->is_target = calloc(c->size, sizeof *w->is_target);
   w->members = malloc(c->size * sizeof *w->members);
   struct table *table = exchange(w->c, COLL_WINDOW, &exposed, sizeof exposed, 8);
   for (int i = 0; i < c->size; i++)
@@ -211,6 +277,7 @@ int MPI_Win_free(MPI_Win *handle)
 {
   CALL(Win_free, handle)
   WINDOW(*handle);
+  warn_of_open_epochs(w);
   synchronise(w, WINDOW_FREE, 0);
   for (struct window **link = &windows; *link; link = &(*link)->next)
     if (*link == w) {
@@ -223,6 +290,7 @@ int MPI_Win_free(MPI_Win *handle)
   drop_communicator(w->c);
   free(w->pending);
   free(w->is_locked);
+  free(w->is_target);
   free(w->members);
   free(w);
   RETURN(MPI_COMM_WORLD, error);
@@ -387,7 +455,12 @@ static int access_error(struct window *w, int count, MPI_Datatype type, int targ
     return MPI_ERR_COUNT;
   if (!is_usable(type) || !is_usable(target_type))
     return MPI_ERR_TYPE;
-  return target >= 0 && target < w->c->size ? MPI_SUCCESS : MPI_ERR_RANK;
+  if (target < 0 || target >= w->c->size)
+    return MPI_ERR_RANK;
+  if (has_epoch(w, target))
+    return MPI_SUCCESS;
+  explain("the target is accessed in no epoch: call MPI_Win_fence, MPI_Win_start or MPI_Win_lock first");
+  return MPI_ERR_RMA_SYNC;
 }
 
 /* Takes the time of an access. Its request, if the program has one, is that of the origin's side: only that of a get is still to be completed
@@ -397,6 +470,7 @@ static void take_access(struct window *w, enum window_call call, int target, uin
   struct operation operation = window_call(w, call, target);
   operation.bytes = bytes;
   operation.tag = writes;
+  w->is_accessed |= !w->are_locked && !w->is_locked[target] && !w->is_started;
   if (call == WINDOW_GET && request) {
     operation.flags = WINDOW_RGET;
     operation.request = new_request(REQUEST_SEND, w->c, request);
@@ -506,6 +580,8 @@ int MPI_Win_fence(int assertion, MPI_Win handle)
 {
   CALL(Win_fence, assertion, handle)
   WINDOW(handle);
+  CHECK_EPOCH(!locks(w) && !w->is_started, "the epoch of a lock or of MPI_Win_start is open");
+  fence_epoch(w, assertion);
   if (assertion & MPI_MODE_NOPRECEDE)
     barrier(w->c);
   else
@@ -531,7 +607,7 @@ int MPI_Win_post(MPI_Group origins, int assertion, MPI_Win handle)
   WINDOW(handle);
   struct group *group = group_of(origins);
   CHECK(group, MPI_COMM_WORLD, MPI_ERR_GROUP);
-  CHECK(!w->is_posted, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  CHECK_EPOCH(!w->is_posted, "the epoch of MPI_Win_post is open");
   w->is_posted = true;
   post(group_call(w, WINDOW_POST, group));
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
@@ -544,9 +620,15 @@ int MPI_Win_start(MPI_Group targets, int assertion, MPI_Win handle)
   WINDOW(handle);
   struct group *group = group_of(targets);
   CHECK(group, MPI_COMM_WORLD, MPI_ERR_GROUP);
-  CHECK(!w->is_started, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  CHECK_EPOCH(!w->is_started && !locks(w), "the epoch of a lock or of MPI_Win_start is open");
   w->is_started = true;
-  answer(group_call(w, WINDOW_START, group));
+  w->opening = current_call();
+  memset(w->is_target, 0, w->c->size * sizeof *w->is_target);
+  struct operation start = group_call(w, WINDOW_START, group);
+  for (int i = 0; i < group->size; i++)
+    if (((int32_t *)payload(start.block))[i] >= 0)
+      w->is_target[((int32_t *)payload(start.block))[i]] = true;
+  answer(start);
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
 }
 
@@ -555,7 +637,7 @@ int MPI_Win_complete(MPI_Win handle)
 {
   CALL(Win_complete, handle)
   WINDOW(handle);
-  CHECK(w->is_started, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  CHECK_EPOCH(w->is_started, "there is no epoch of MPI_Win_start");
   w->is_started = false;
   synchronise(w, WINDOW_COMPLETE, 0);
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
@@ -579,7 +661,7 @@ int MPI_Win_wait(MPI_Win handle)
 {
   CALL(Win_wait, handle)
   WINDOW(handle);
-  CHECK(w->is_posted, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  CHECK_EPOCH(w->is_posted, "there is no epoch of MPI_Win_post");
   if (w->exposure != NONE)
     end_exposure(w, OP_WAITALL);
   else {
@@ -594,7 +676,7 @@ int MPI_Win_test(MPI_Win handle, int *flag)
 {
   CALL(Win_test, handle, flag)
   WINDOW(handle);
-  CHECK(w->is_posted, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  CHECK_EPOCH(w->is_posted, "there is no epoch of MPI_Win_post");
   if (w->exposure == NONE) {
     MPI_Request ignored;
     struct operation operation = window_call(w, WINDOW_WAIT, 0);
@@ -614,8 +696,9 @@ int MPI_Win_lock(int type, int target, int assertion, MPI_Win handle)
   CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, MPI_COMM_WORLD, MPI_ERR_LOCKTYPE);
   CHECK(target == MPI_PROC_NULL || (target >= 0 && target < w->c->size), MPI_COMM_WORLD, MPI_ERR_RANK);
   if (target != MPI_PROC_NULL) {
-    CHECK(!w->is_locked[target] && !w->are_locked, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+    CHECK_EPOCH(!w->is_locked[target] && !w->are_locked && !w->is_started, "an epoch with the target is open");
     w->is_locked[target] = true;
+    lock_epoch(w);
     synchronise(w, type == MPI_LOCK_EXCLUSIVE ? WINDOW_LOCK_EXCLUSIVE : WINDOW_LOCK, target);
   }
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
@@ -628,7 +711,7 @@ int MPI_Win_unlock(int target, MPI_Win handle)
   WINDOW(handle);
   CHECK(target == MPI_PROC_NULL || (target >= 0 && target < w->c->size), MPI_COMM_WORLD, MPI_ERR_RANK);
   if (target != MPI_PROC_NULL) {
-    CHECK(w->is_locked[target], MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+    CHECK_EPOCH(w->is_locked[target], "the target is not locked by MPI_Win_lock");
     w->is_locked[target] = false;
     synchronise(w, WINDOW_UNLOCK, target);
   }
@@ -640,8 +723,9 @@ int MPI_Win_lock_all(int assertion, MPI_Win handle)
 {
   CALL(Win_lock_all, assertion, handle)
   WINDOW(handle);
-  CHECK(!w->are_locked, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  CHECK_EPOCH(!locks(w) && !w->is_started, "an epoch is open");
   w->are_locked = true;
+  lock_epoch(w);
   synchronise(w, WINDOW_LOCK_ALL, 0);
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
 }
@@ -651,7 +735,7 @@ int MPI_Win_unlock_all(MPI_Win handle)
 {
   CALL(Win_unlock_all, handle)
   WINDOW(handle);
-  CHECK(w->are_locked, MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);
+  CHECK_EPOCH(w->are_locked, "the window is not locked by MPI_Win_lock_all");
   w->are_locked = false;
   synchronise(w, WINDOW_UNLOCK_ALL, 0);
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
@@ -661,8 +745,10 @@ static int flush(enum window_call call, int target, MPI_Win handle)
 {
   WINDOW(handle);
   CHECK(target == MPI_PROC_NULL || (target >= 0 && target < w->c->size), MPI_COMM_WORLD, MPI_ERR_RANK);
-  if (target != MPI_PROC_NULL)
+  if (target != MPI_PROC_NULL) {
+    CHECK_EPOCH(locks(w), "the window is not locked");
     synchronise(w, call, target);
+  }
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
 }
 

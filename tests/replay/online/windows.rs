@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use pdes_replay::SavedReport;
+use predicates::prelude::PredicateBooleanExt as _;
+use predicates::str::contains;
 
 use super::Program;
 use crate::command_line::command;
@@ -130,4 +132,58 @@ fn windows_have_their_data_and_are_recorded() {
         replay.args(["--trace", &trace, "--report"]).arg(&report).assert().success();
         assert_eq!(SavedReport::from_path(&report).unwrap().digest.to_string(), digest, "{flags:?}");
     }
+}
+
+/// Accesses and synchronisation outside of epochs fail, with the reason; epochs that overlap or stay open are warned of, with both calls.
+#[test]
+fn epochs_that_are_not_opened_or_not_closed_are_named() {
+    let put = "MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win);";
+    let cases = [
+        (put.to_owned(), 1, "in MPI_Put (called from ", "the target is accessed in no epoch"),
+        ("MPI_Win_unlock(1, win);".to_owned(), 1, "in MPI_Win_unlock ", "the target is not locked"),
+        ("MPI_Win_flush(1, win);".to_owned(), 1, "in MPI_Win_flush ", "the window is not locked"),
+        ("MPI_Win_complete(win);".to_owned(), 1, "in MPI_Win_complete ", "no epoch of MPI_Win_start"),
+        (
+            "MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win); MPI_Win_fence(0, win);".to_owned(),
+            1,
+            "in MPI_Win_fence ",
+            "the epoch of a lock or of MPI_Win_start is open",
+        ),
+        (
+            format!("MPI_Win_fence(0, win); {put}"),
+            0,
+            "MPI_Win_free frees a window with accesses in the epoch of MPI_Win_fence, called from ",
+            "program+0x",
+        ),
+        (
+            format!("MPI_Win_lock_all(0, win); {put}"),
+            0,
+            "MPI_Win_free frees a window in the epoch of MPI_Win_lock_all, called from ",
+            "program+0x",
+        ),
+        (
+            format!(
+                "MPI_Win_fence(0, win); MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win); {put} MPI_Win_unlock(1, win);\n\
+                 MPI_Win_fence(0, win);"
+            ),
+            0,
+            "MPI_Win_fence ends the epoch of a fence, in which lay that of MPI_Win_lock, called from ",
+            "epochs of a window must not overlap",
+        ),
+    ];
+    for (body, code, first, second) in cases {
+        let text = format!(
+            "int memory = 0; MPI_Win win;\n\
+             MPI_Win_create(&memory, sizeof memory, sizeof memory, MPI_INFO_NULL, MPI_COMM_WORLD, &win);\n{body}\nMPI_Win_free(&win);"
+        );
+        let Some(program) = Program::with_body(&text) else { return };
+        program.run(2, &["--threads", "1"]).code(code).stderr(contains(first)).stderr(contains(second));
+    }
+    let body = "int memory = 0; MPI_Win win;\n\
+        MPI_Win_create(&memory, sizeof memory, sizeof memory, MPI_INFO_NULL, MPI_COMM_WORLD, &win);\n\
+        MPI_Win_fence(MPI_MODE_NOPRECEDE, win);\nif (rank == 0) MPI_Put(&size, 1, MPI_INT, 1, 0, 1, MPI_INT, win);\n\
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, win);\nMPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);\n\
+        MPI_Put(&size, 1, MPI_INT, 0, 0, 1, MPI_INT, win);\nMPI_Win_unlock(0, win);\nMPI_Win_free(&win);";
+    let Some(program) = Program::with_body(body) else { return };
+    program.run(2, &["--threads", "1"]).success().stderr(contains("WARN").not());
 }
