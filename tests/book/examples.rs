@@ -105,6 +105,7 @@ fn files_are_shown_as_they_are() {
         ("answers.md", "costs.toml"),
         ("diagnosis.md", "rules.toml"),
         ("diagnosis.md", "rules-pairs.toml"),
+        ("training.md", "layouts.toml"),
     ];
     for (page, name) in shown {
         let file = read(&repository().join("configs").join(name));

@@ -215,3 +215,74 @@ fn results_are_json_for_scripts() {
     );
     assert!(rows[1]["result"].is_null() && rows[1]["error"].as_str().unwrap().contains("none.txt"));
 }
+
+const LAYOUTS: &str = "config = 'machine.toml'\n[layouts]\noptions = '--layers=4 --hidden=64 --heads=4 --feed-forward=256 \
+    --vocabulary=100 --sequence=64 --batch=8 --overlap'\nranks = 8\nmemory = '4MB'\ntensor = [1, 2, 3]\npipeline = [1, 4]\n\
+    recompute = ['none', 'full']\n";
+
+/// A folder with a machine of eight hosts and this sweep of it.
+fn layouts(sweep: &str) -> Folder {
+    let folder = folder(sweep);
+    let machine = CONFIG.replace("[trace]\npath = 'trace.txt'\n", "").replace("hosts = 2", "hosts = 8");
+    folder.write("machine.toml", &format!("{machine}[engine]\nfast_forward = true\n"));
+    folder
+}
+
+/// Each layout is the program that `trace generate` would write; impossible ones and those without room are rows without a run.
+#[test]
+fn layouts_are_runs_or_left_out_by_name() {
+    let folder = layouts(LAYOUTS);
+    let assert = sweep(&folder).args(["--pictures", "svg"]).assert().code(DONE).stderr(contains("7 runs"));
+    let rows = table(&folder.path("results/sweep.csv"));
+    assert_eq!(rows[0][..4], ["tensor", "pipeline", "recompute", "data"]);
+    let errors = column(&rows, "error");
+    let impossible = "tensor * context * pipeline is 12, expected a divisor of ranks, which is 8";
+    assert_eq!((errors.len(), errors[11].as_str()), (12, impossible));
+    assert_eq!((rows[1][..4].join(" "), rows[12][..4].join(" ")), ("1 1 none 8".into(), "3 4 full ".into()));
+    assert!(
+        errors[0].starts_with("a rank needs 0.00") && errors[0].ends_with("expected at most 0.004 GiB"),
+        "{errors:?}"
+    );
+    let times = column(&rows, "simulated_time_s");
+    let runs: Vec<usize> = (0..12).filter(|row| !times[*row].is_empty()).collect();
+    assert!(runs.iter().all(|run| errors[*run].is_empty()) && runs.len() == 7, "{rows:?}");
+    // The table names the shortest run, and counts what is left out.
+    let best = runs.into_iter().min_by_key(|run| &times[*run]).unwrap();
+    let [tensor, pipeline, recompute, data] = &rows[1 + best][..4] else { panic!("{rows:?}") };
+    let shortest =
+        format!("shortest: tensor {tensor}, pipeline {pipeline}, recompute {recompute}, data {data}\n");
+    assert
+        .stdout(contains(shortest).and(contains("left out: 4, such as: tensor * context * pipeline is 3,")));
+    let alone = format!(
+        "trace.generate='transformer --layers=4 --hidden=64 --heads=4 --feed-forward=256 --vocabulary=100 --sequence=64 --batch=8 \
+         --overlap --tensor={tensor} --pipeline={pipeline} --recompute={recompute} --data={data}'"
+    );
+    let mut run = command();
+    run.arg("--config").arg(folder.path("machine.toml")).args(["--set", &alone, "--json"]);
+    let report = run.assert().code(DONE).get_output().stdout.clone();
+    let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!(report["digest"], column(&rows, "digest")[best].as_str());
+    sweep(&folder).assert().code(DONE).stderr(contains("7 of them had been done before"));
+}
+
+#[test]
+fn impossible_layouts_are_reported() {
+    for (from, to, words) in [
+        ("'4MB'", "'100kB'", "[layouts]: no layout is possible; of the first, a rank needs"),
+        (
+            "ranks = 8",
+            "ranks = 7",
+            "of the first, data * micro_batch is 7, expected a divisor of batch, which is 8",
+        ),
+        ("--overlap", "--overlapp", "unexpected argument '--overlapp'"),
+        ("--overlap", "--tensor=2", "cannot be used multiple times"),
+        ("--overlap", "--model=gpt5", "there is no model \"gpt5\""),
+        ("[1, 2, 3]", "[0]", "sweep.toml:6:"),
+        ("'none', 'full'", "'all'", "expected \"none\", \"selective\" or \"full\""),
+    ] {
+        let text = LAYOUTS.replace(from, to);
+        assert_ne!(text, LAYOUTS);
+        let folder = layouts(&text);
+        sweep(&folder).assert().code(MISUSE).stderr(contains(words));
+    }
+}

@@ -9,7 +9,9 @@ use replay::names::{self, FileMismatch, Mismatch, Origin};
 use replay::{LogGopsSection, PlatformSource, RunSpec};
 use serde::de::DeserializeOwned;
 
+use crate::generate;
 use netmodel::quantity::Speed;
+use resolve::Generate;
 use sections::Sections;
 pub use sections::{OnlineClock, OnlineComputation, OnlineSection};
 
@@ -471,8 +473,20 @@ impl Config {
     /// # Errors
     /// Returns an error if a key is unknown, or a value is missing, out of range, or not available in this version.
     pub fn resolve(self) -> Result<RunSpec, ConfigError> {
+        self.resolve_with(generate::generate)
+    }
+
+    /// Checks the configuration as [`resolve`](Self::resolve) does, but writes no program that is to be generated: its trace is a name.
+    ///
+    /// # Errors
+    /// As for `resolve`.
+    pub(crate) fn check(self) -> Result<RunSpec, ConfigError> {
+        self.resolve_with(generate::check)
+    }
+
+    fn resolve_with(self, generate: Generate) -> Result<RunSpec, ConfigError> {
         let sections = self.sections()?;
-        let mut spec = resolve::spec(sections).map_err(|error| self.locate(error))?;
+        let mut spec = resolve::spec(sections, generate).map_err(|error| self.locate(error))?;
         if let PlatformSource::Inline(_, base) = &mut spec.platform {
             *base = self.platform_base;
         }

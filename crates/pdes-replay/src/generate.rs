@@ -19,8 +19,9 @@ use trace_tools::generate::{
     TrafficParameters, TrafficPattern,
 };
 
-use training::TransformerError;
+use training::{Transformer, TransformerError};
 
+pub(crate) use self::transformer::Repeated;
 use self::transformer::TransformerArguments;
 
 /// The reason why a program cannot be generated.
@@ -127,14 +128,39 @@ impl ProgramArguments {
 /// # Errors
 /// If there is no such program, or its archive cannot be written.
 pub(crate) fn generate(text: &str) -> Result<TraceFile, ProgramError> {
-    let recipe = Recipe::try_parse_from(text.split_whitespace()).map_err(|error| {
-        let message = error.to_string();
-        let message = message.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
-        ProgramError::Recipe { found: text.to_owned(), message }
-    })?;
+    let recipe = recipe(text)?;
     let file = tempfile::Builder::new().suffix(".pdt").tempfile()?.into_temp_path();
     recipe.program.write(&*recipe.program.generator()?, &file, 1, &AtomicU64::new(0))?;
     Ok(TraceFile::generated(text, file))
+}
+
+/// Checks such arguments, and names the trace without writing it.
+///
+/// # Errors
+/// If there is no such program.
+pub(crate) fn check(text: &str) -> Result<TraceFile, ProgramError> {
+    recipe(text)?.program.generator()?;
+    Ok(text.into())
+}
+
+/// Makes the transformer that the arguments of `trace generate transformer` describe.
+///
+/// # Errors
+/// If there are no such arguments, or the model cannot be trained like this.
+pub(crate) fn transformer(arguments: &str) -> Result<Transformer, ProgramError> {
+    let text = format!("transformer {arguments}");
+    match recipe(&text)?.program.program {
+        Program::Transformer(arguments) => Ok(arguments.generator()?),
+        _ => unreachable!("the text names the program"),
+    }
+}
+
+fn recipe(text: &str) -> Result<Recipe, ProgramError> {
+    Recipe::try_parse_from(text.split_whitespace()).map_err(|error| {
+        let message = error.to_string();
+        let message = message.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
+        ProgramError::Recipe { found: text.to_owned(), message }
+    })
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

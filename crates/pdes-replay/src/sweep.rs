@@ -4,6 +4,7 @@ mod column;
 mod csv_table;
 mod grid;
 mod journal;
+mod layouts;
 #[cfg(feature = "pictures")]
 mod page;
 #[cfg(feature = "parquet")]
@@ -16,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use netmodel::quantity::{Bandwidth, Seconds, Speed};
-use replay::{RunSpec, run_all};
+use replay::run_all;
 use serde::{Deserialize, Serialize};
 
-use crate::config::ConfigError;
+use crate::config::{Config, ConfigError};
 use crate::report::Report;
 pub use csv_table::write_csv;
 use journal::Journal;
@@ -56,12 +57,19 @@ pub struct Sweep {
     inputs: Vec<(&'static str, PathBuf)>,
 }
 
-/// A run of a sweep, with a complete configuration.
+/// A combination of the values of a sweep: a run, or the reason why it is left out.
 #[derive(Debug)]
 struct Point {
     labels: Vec<String>,
     cost: Option<f64>,
-    spec: RunSpec,
+    run: Result<PlannedRun, String>,
+}
+
+/// A run of a sweep, with a complete configuration that has been checked. A program of it is generated when the run begins.
+#[derive(Debug)]
+struct PlannedRun {
+    config: Config,
+    preset: &'static str,
     /// Hash of everything that determines the result: equal keys are equal runs.
     key: String,
 }
@@ -151,6 +159,8 @@ pub struct SweepRow {
     pub cost: Option<f64>,
     /// Result of the run, or the error message.
     pub result: Result<RunResult, String>,
+    /// Whether there was no run, for the reason in the error message: the layout is impossible, or needs too much memory.
+    pub is_left_out: bool,
 }
 
 /// The result of a run.
@@ -192,8 +202,25 @@ impl Sweep {
         let base = grid.base()?;
         let (mut points, mut inputs) = (Vec::new(), Vec::new());
         for settings in grid.combinations() {
-            let labels: Vec<String> = settings.iter().map(|setting| setting.label.clone()).collect();
+            let mut labels: Vec<String> = settings.iter().map(|setting| setting.label.clone()).collect();
+            let costs = settings.iter().filter_map(|setting| setting.cost);
+            let cost = costs.reduce(|one, other| one + other);
             let mut config = base.clone();
+            if let Some(layouts) = grid.layouts() {
+                let options = settings.iter().filter_map(|setting| setting.option.as_ref());
+                let layout = layouts.layout(options).map_err(|error| SweepError::Format {
+                    path: path.to_owned(),
+                    message: format!("[layouts]: {error}"),
+                })?;
+                labels.push(layout.data.map(|data| data.to_string()).unwrap_or_default());
+                match layout.program {
+                    Ok(program) => config.insert("trace", "generate", program.into()),
+                    Err(reason) => {
+                        points.push(Point { labels, cost, run: Err(reason) });
+                        continue;
+                    }
+                }
+            }
             let source =
                 |source| SweepError::Run { path: path.to_owned(), labels: labels.join(", "), source };
             settings.iter().for_each(|setting| setting.apply(&mut config));
@@ -205,11 +232,15 @@ impl Sweep {
                     inputs.push(input);
                 }
             }
-            let spec = config.clone().resolve().map_err(source)?;
-            let key = journal::key(&config, &spec);
-            let costs = settings.iter().filter_map(|setting| setting.cost);
-            let cost = costs.reduce(|one, other| one + other);
-            points.push(Point { spec, labels, cost, key });
+            let spec = config.clone().check().map_err(source)?;
+            let (preset, key) = (spec.preset.key, journal::key(&config, &spec));
+            points.push(Point { labels, cost, run: Ok(PlannedRun { config, preset, key }) });
+        }
+        if let (true, Some(Err(reason))) =
+            (points.iter().all(|point| point.run.is_err()), points.first().map(|point| &point.run))
+        {
+            let message = format!("[layouts]: no layout is possible; of the first, {reason}");
+            return Err(SweepError::Format { path: path.to_owned(), message });
         }
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         Ok(Self { path, axes: grid.axis_names(), points, inputs })
@@ -225,12 +256,16 @@ impl Sweep {
 
     /// Returns the number of runs.
     pub fn len(&self) -> usize {
-        self.points.len()
+        self.runs().count()
     }
 
     /// Returns whether there are no runs.
     pub fn is_empty(&self) -> bool {
-        self.points.is_empty()
+        self.len() == 0
+    }
+
+    fn runs(&self) -> impl Iterator<Item = &PlannedRun> {
+        self.points.iter().filter_map(|point| point.run.as_ref().ok())
     }
 
     /// Executes all runs, `at_once` at a time, except those with results in the directory unless `afresh` is set. Each result is
@@ -251,28 +286,43 @@ impl Sweep {
         done: &AtomicU64,
     ) -> Result<SweepResults, SweepError> {
         let journal = Journal::open(directory, &self.path, afresh)?;
-        let known: Vec<Option<RunResult>> =
-            self.points.iter().map(|point| journal.find(&point.key)).collect();
-        let resumed = known.iter().flatten().count();
-        let points: Vec<(&Point, Option<RunResult>)> = self.points.iter().zip(known).collect();
-        let run = |(point, known): &(&Point, Option<RunResult>)| -> Result<SweepRow, SweepError> {
-            let found = match known {
-                Some(found) => Ok(found.clone()),
-                None => Report::of(&point.spec).map(RunResult::new).map_err(|error| error.to_string()),
-            };
-            if let (None, Ok(found)) = (known, &found) {
-                journal.add(&point.key, found)?;
+        let resumed = self.runs().filter(|run| journal.find(&run.key).is_some()).count();
+        let runs: Vec<&PlannedRun> = self.runs().collect();
+        let run = |planned: &&PlannedRun| -> Result<Result<RunResult, String>, SweepError> {
+            if let Some(found) = journal.find(&planned.key) {
+                return Ok(Ok(found));
             }
-            Ok(SweepRow { labels: point.labels.clone(), cost: point.cost, result: found })
+            let found = planned.replay();
+            if let Ok(found) = &found {
+                journal.add(&planned.key, found)?;
+            }
+            Ok(found)
         };
-        let rows = run_all(&points, at_once, done, run)?;
+        let mut results = run_all(&runs, at_once, done, run)?.into_iter();
+        let row = |Point { labels, cost, run }: &Point| SweepRow {
+            labels: labels.clone(),
+            cost: *cost,
+            result: match run {
+                Ok(_) => results.next().expect("each run has a result"),
+                Err(reason) => Err(reason.clone()),
+            },
+            is_left_out: run.is_err(),
+        };
+        let rows = self.points.iter().map(row).collect();
         let mut presets = Vec::new();
-        for preset in self.points.iter().map(|point| point.spec.preset.key) {
+        for preset in self.runs().map(|run| run.preset) {
             if !presets.contains(&preset) {
                 presets.push(preset);
             }
         }
         Ok(SweepResults { axes: self.axes.clone(), presets, rows, resumed })
+    }
+}
+
+impl PlannedRun {
+    fn replay(&self) -> Result<RunResult, String> {
+        let spec = self.config.clone().resolve().map_err(|error| error.to_string())?;
+        Report::of(&spec).map(RunResult::new).map_err(|error| error.to_string())
     }
 }
 
@@ -303,7 +353,29 @@ impl RunResult {
 impl SweepResults {
     /// Returns the number of runs that failed.
     pub fn failures(&self) -> usize {
-        self.rows.iter().filter(|row| row.result.is_err()).count()
+        self.rows.iter().filter(|row| row.result.is_err() && !row.is_left_out).count()
+    }
+
+    /// Returns the first of the rows with the shortest simulated time; `None` if all failed.
+    pub fn shortest(&self) -> Option<&SweepRow> {
+        let done =
+            self.rows.iter().filter_map(|row| Some((row, row.result.as_ref().ok()?.simulated_time_ps)));
+        done.min_by_key(|(_, time)| *time).map(|(row, _)| row)
+    }
+
+    /// Returns the reasons why rows are left out, without their numbers, each with the number of rows and a whole reason.
+    pub fn left_out(&self) -> Vec<(usize, &str)> {
+        let mut kinds: Vec<(String, usize, &str)> = Vec::new();
+        for reason in
+            self.rows.iter().filter(|row| row.is_left_out).filter_map(|row| row.result.as_ref().err())
+        {
+            let kind: String = reason.chars().filter(|letter| !letter.is_ascii_digit()).collect();
+            match kinds.iter_mut().find(|(other, ..)| *other == kind) {
+                Some((_, count, _)) => *count += 1,
+                None => kinds.push((kind, 1, reason)),
+            }
+        }
+        kinds.into_iter().map(|(_, count, reason)| (count, reason)).collect()
     }
 
     /// Returns the simulated time of a row relative to the first row that did not fail.
@@ -312,15 +384,17 @@ impl SweepResults {
         Some(row.result.as_ref().ok()?.simulated_time_s / first.simulated_time_s)
     }
 
-    /// Returns the number that each label of an axis stands for, those with units in SI units; `None` if some label is no number.
+    /// Returns the number that each label of an axis stands for, those with units in SI units; `None` if some label of a run is no number.
     pub(crate) fn positions(&self, axis: usize) -> Option<Vec<f64>> {
-        self.rows.iter().map(|row| position(&row.labels[axis])).collect()
+        let place =
+            |row: &SweepRow| position(&row.labels[axis]).or_else(|| row.is_left_out.then_some(f64::NAN));
+        self.rows.iter().map(place).collect()
     }
 
     /// Returns the axes with more than one value; all axes if there are none.
     pub fn varying(&self) -> Vec<usize> {
         let is_varied = |axis: &usize| {
-            let mut labels = self.rows.iter().map(|row| &row.labels[*axis]);
+            let mut labels = self.rows.iter().filter(|row| !row.is_left_out).map(|row| &row.labels[*axis]);
             let first = labels.next();
             labels.any(|label| Some(label) != first)
         };

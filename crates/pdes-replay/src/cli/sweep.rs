@@ -127,11 +127,18 @@ fn print(results: &SweepResults) -> Result<()> {
         writeln!(output, "{}{text}", cells.collect::<String>())
     };
     line(&results.axes, "simulated time")?;
-    for row in &results.rows {
+    for row in results.rows.iter().filter(|row| !row.is_left_out) {
         match &row.result {
             Ok(found) => line(&row.labels, &format!("{:.9} s", found.simulated_time_s))?,
             Err(error) => line(&row.labels, error)?,
         }
+    }
+    if let Some(best) = results.shortest().filter(|_| results.rows.len() > 1) {
+        let values = axes.iter().map(|&axis| format!("{} {}", results.axes[axis], best.labels[axis]));
+        writeln!(output, "shortest: {}", values.collect::<Vec<_>>().join(", "))?;
+    }
+    for (count, reason) in results.left_out() {
+        writeln!(output, "left out: {count}, such as: {reason}")?;
     }
     Ok(())
 }

@@ -28,14 +28,17 @@ use super::sections::{
     OutcomesName, PlatformSection, ProgressName, Sections,
 };
 use super::value_schemas::read_seconds_or_auto;
-use crate::generate::generate;
+use crate::generate::ProgramError;
 
 /// Largest number of threads that can be requested.
 const MAX_THREADS: usize = 1024;
 /// Largest number of rows of a communication matrix.
 const MAX_MATRIX_GROUPS: u32 = 16384;
 
-pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
+/// Maker of the trace of a program from the arguments of `trace generate`.
+pub(super) type Generate = fn(&str) -> Result<TraceFile, ProgramError>;
+
+pub(super) fn spec(sections: Sections, generate: Generate) -> Result<RunSpec, ConfigError> {
     let Sections {
         trace,
         job,
@@ -56,7 +59,7 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         mut named,
     } = sections;
     jobs::check(&job, &trace, &platform)?;
-    let file = trace_file(("trace", "path"), trace.path, trace.generate.as_deref())?;
+    let file = trace_file(("trace", "path"), trace.path, trace.generate.as_deref(), generate)?;
     let Some(file) = file.or_else(|| job.first().map(|_| TraceFile::default())) else {
         return Err(value_error(
             "trace",
@@ -141,7 +144,7 @@ pub(super) fn spec(sections: Sections) -> Result<RunSpec, ConfigError> {
         seed: jobs.seed,
         ..RunSpec::new(file, platform_source(platform)?, preset)
     };
-    let mut spec = RunSpec { extensions, ..jobs::with_jobs(spec, job)? };
+    let mut spec = RunSpec { extensions, ..jobs::with_jobs(spec, job, generate)? };
     for Extension { name, apply, .. } in &EXTENSIONS {
         let Some(section) = spec.extensions.get(*name).cloned() else { continue };
         let failed = |error: Box<dyn Error>| ConfigError::Section {
@@ -386,6 +389,7 @@ fn trace_file(
     (section, key): (&'static str, &'static str),
     path: Option<PathBuf>,
     recipe: Option<&str>,
+    generate: Generate,
 ) -> Result<Option<TraceFile>, ConfigError> {
     match (path, recipe) {
         (Some(_), Some(_)) => Err(value_error(

@@ -1,6 +1,8 @@
 //! Arguments of `trace generate transformer`.
 
 use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use training::{Model, Recomputation, Transformer, TransformerParameters};
 
 /// Training of a transformer: a published model or one of the given shape, and its parallel layout.
@@ -86,8 +88,9 @@ pub(super) struct TransformerArguments {
     flops_per_byte: f64,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Repeated {
+#[derive(Clone, Copy, Debug, ValueEnum, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Repeated {
     /// Nothing is repeated.
     None,
     /// The core of the attention.

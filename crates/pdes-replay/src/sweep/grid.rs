@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use super::SweepError;
+use super::layouts::{self, LayoutOption, LayoutsSection};
 use super::schema;
 use crate::config::{Config, ConfigError, resolve_path, resolve_paths};
 
@@ -15,11 +16,12 @@ use crate::config::{Config, ConfigError, resolve_path, resolve_paths};
 pub(super) struct Grid {
     config: Option<PathBuf>,
     axes: Vec<Axis>,
+    layouts: Option<LayoutsSection>,
 }
 
-struct Axis {
-    name: String,
-    settings: Vec<Setting>,
+pub(super) struct Axis {
+    pub(super) name: String,
+    pub(super) settings: Vec<Setting>,
 }
 
 /// A value of an axis.
@@ -29,7 +31,9 @@ pub(super) struct Setting {
     /// Cost of a machine with this value, in the user's unit.
     pub(super) cost: Option<f64>,
     /// Sections of a configuration that the value sets.
-    sections: toml::Table,
+    pub(super) sections: toml::Table,
+    /// Option of a layout.
+    pub(super) option: Option<LayoutOption>,
 }
 
 /// Configuration of a sweep of pdes-replay.
@@ -46,6 +50,9 @@ pub(super) struct SweepFile {
     #[serde(default)]
     #[schemars(schema_with = "schema::grid")]
     grid: toml::Table,
+    /// Layouts of the training of a transformer, each of which is a program that is generated.
+    #[schemars(extend("x-page" = "training.md#the-best-layout"))]
+    layouts: Option<LayoutsSection>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -89,9 +96,11 @@ impl Grid {
                 Axis::of_keys(vec![section.clone(), key], values, directory, &mut axes).map_err(form)?;
             }
         }
+        axes.extend(file.layouts.iter().flat_map(LayoutsSection::axes));
         if axes.is_empty() {
             return Err(form(
-                "found nothing to vary; expected [[axis]] or [grid] with lists of values".to_owned(),
+                "found nothing to vary; expected [[axis]], [grid] or [layouts] with lists of values"
+                    .to_owned(),
             ));
         }
         if let Some(axis) = axes.iter().find(|axis| axis.settings.is_empty()) {
@@ -100,6 +109,7 @@ impl Grid {
         Ok(Self {
             config: file.config.map(|config| resolve_path(directory, &config.to_string_lossy())),
             axes,
+            layouts: file.layouts,
         })
     }
 
@@ -108,8 +118,14 @@ impl Grid {
         self.config.as_deref().map_or(Ok(Config::default()), Config::from_path)
     }
 
+    /// Returns the names of the columns of labels: the axes and, of layouts, what follows from the others.
     pub(super) fn axis_names(&self) -> Vec<String> {
-        self.axes.iter().map(|axis| axis.name.clone()).collect()
+        let data = self.layouts.iter().map(|_| layouts::DATA.to_owned());
+        self.axes.iter().map(|axis| axis.name.clone()).chain(data).collect()
+    }
+
+    pub(super) fn layouts(&self) -> Option<&LayoutsSection> {
+        self.layouts.as_ref()
     }
 
     /// Returns all combinations; the last axis varies fastest.
@@ -142,7 +158,7 @@ impl Axis {
     fn labelled(axis: AxisSection, directory: &Path) -> Self {
         let setting = |LabelledValue { label, cost, mut sections }: LabelledValue| {
             resolve_paths(&mut sections, directory);
-            Setting { label, cost, sections }
+            Setting { label, cost, sections, option: None }
         };
         Self { name: axis.name, settings: axis.values.into_iter().map(setting).collect() }
     }
@@ -163,7 +179,7 @@ impl Axis {
                     let sections = path.iter().rev().fold(value, nest);
                     let toml::Value::Table(mut sections) = sections else { unreachable!("a path has keys") };
                     resolve_paths(&mut sections, directory);
-                    Setting { label, cost: None, sections }
+                    Setting { label, cost: None, sections, option: None }
                 };
                 axes.push(Self { name, settings: values.into_iter().map(setting).collect() });
                 Ok(())

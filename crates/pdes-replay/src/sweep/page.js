@@ -3,23 +3,30 @@
 
 const { axes, varying, positions, rows } = data;
 const done = rows.map((row, index) => ({ ...row, index, found: row.result.Ok })).filter((row) => row.found);
-const labelOf = (row, without = -1) => varying.filter((axis) => axis !== without).map((axis) => row.labels[axis]).join(", ");
+// Of many axes each value has its name.
+const labelOf = (row, without = -1) => varying.filter((axis) => axis !== without).map((axis) => (varying.length > 2 ? `${axes[axis]} ${row.labels[axis]}` : row.labels[axis])).join(", ");
+const mostBars = 60;
+const mostLines = 12;
 const timeOf = (row) => row.found.simulated_time_s;
 const best = done.reduce((least, row) => (least && timeOf(least) <= timeOf(row) ? least : row), null);
 
 function showTimes() {
   const box = section("times", "Simulated time");
-  const failed = rows.length - done.length;
+  const leftOut = rows.filter((row) => row.is_left_out).length;
+  const failed = rows.length - leftOut - done.length;
   const shortest = best ? ` The shortest simulated time is ${seconds(timeOf(best))}, with ${labelOf(best)}.` : "";
-  box.append(element("p", {}, `${rows.length} runs${failed ? `, ${failed} of which failed` : ""}.${shortest}`));
+  const others = leftOut ? ` ${leftOut} combinations are left out.` : "";
+  box.append(element("p", {}, `${rows.length - leftOut} runs${failed ? `, ${failed} of which failed` : ""}.${shortest}${others}`));
   if (!best) return;
+  const shown = done.length > mostBars ? [...done].sort((one, other) => timeOf(one) - timeOf(other)).slice(0, mostBars) : done;
   const mean = (row) => row.found.compute_s / Math.max(1, row.found.ranks);
   const parts = [
-    { name: "computation", hint: "mean time of a rank in computations", colour: data.colours.series[0], values: done.map(mean) },
-    { name: "the rest", hint: "messages, waiting, collectives", colour: data.colours.runs[0], values: done.map((row) => Math.max(0, timeOf(row) - mean(row))) },
+    { name: "computation", hint: "mean time of a rank in computations", colour: data.colours.series[0], values: shown.map(mean) },
+    { name: "the rest", hint: "messages, waiting, collectives", colour: data.colours.runs[0], values: shown.map((row) => Math.max(0, timeOf(row) - mean(row))) },
   ];
-  const names = done.map((row) => labelOf(row));
-  chart(box, `Simulated time by ${varying.map((axis) => axes[axis]).join(", ")}`, 110 + 24 * done.length, (colours, width) =>
+  const names = shown.map((row) => labelOf(row));
+  const which = shown.length < done.length ? `, the shortest ${mostBars}` : "";
+  chart(box, `Simulated time by ${varying.map((axis) => axes[axis]).join(", ")}${which}`, 110 + 24 * shown.length, (colours, width) =>
     stacked(colours, names, parts, { format: seconds, axis: "simulated time", shorten: width < 600 ? 18 : 44 }));
 }
 
@@ -36,15 +43,26 @@ function showLines() {
       if (!lines.has(name)) lines.set(name, []);
       lines.get(name).push([places[row.index], timeOf(row)]);
     }
-    for (const points of lines.values()) points.sort((one, other) => one[0] - other[0]);
+    let series = [...lines].map(([name, points]) => ({ type: "line", name, data: points, symbolSize: 8 }));
+    if (lines.size > mostLines) {
+      const all = [...lines].flatMap(([name, points]) => points.map((point) => [...point, name]));
+      const shortest = new Map();
+      for (const point of all) if (point[1] < (shortest.get(point[0])?.[1] ?? Infinity)) shortest.set(point[0], point);
+      series = [
+        { type: "line", name: "shortest", data: [...shortest.values()], symbolSize: 8 },
+        { type: "scatter", name: "all runs", data: all, symbolSize: 4, color: data.colours.series[6] },
+      ];
+    }
+    for (const { data: points } of series) points.sort((one, other) => one[0] - other[0]);
+    const names = series.map(({ name }) => name);
     const box = section(`over-${axis}`, `Over ${axes[axis]}`);
     chart(box, `Simulated time over ${axes[axis]}`, 360, (colours) => ({
-      legend: legend(colours, [...lines.keys()]),
-      grid: { left: 44, right: 24, top: legendHeight(colours, [...lines.keys()]), bottom: 34, containLabel: true },
-      tooltip: tooltip(colours, ({ seriesName, value }) => `<b>${escaped(seriesName)}</b><br>${escaped(axes[axis])} ${escaped(label.get(value[0]))}: ${seconds(value[1])}`, { trigger: "item" }),
+      legend: legend(colours, names),
+      grid: { left: 44, right: 24, top: legendHeight(colours, names), bottom: 34, containLabel: true },
+      tooltip: tooltip(colours, ({ seriesName, value }) => `<b>${escaped(value[2] ?? seriesName)}</b><br>${escaped(axes[axis])} ${escaped(label.get(value[0]))}: ${seconds(value[1])}`, { trigger: "item" }),
       xAxis: valueAxis(colours, axes[axis], (value) => label.get(value) ?? "", { scale: true, axisLabel: { ...axisStyle(colours).axisLabel, customValues: [...label.keys()], formatter: (value) => label.get(value) ?? "" }, axisTick: { customValues: [...label.keys()] } }),
       yAxis: valueAxis(colours, "simulated time", seconds, { nameGap: 66 }),
-      series: [...lines].map(([name, points]) => ({ type: "line", name, data: points, symbolSize: 8 })),
+      series,
     }));
   }
 }
@@ -145,7 +163,11 @@ function showRuns() {
     { name: "M actions/s", title: "of wall-clock time", value: ({ found }) => found.actions_per_s / 1e6, text: (speed) => speed.toFixed(2) },
   ];
   table(box, columns, done, { filters: done.length > 5 });
+  const leftOut = new Map();
+  for (const row of rows) if (row.is_left_out) leftOut.set(row.result.Err, (leftOut.get(row.result.Err) ?? 0) + 1);
+  for (const [reason, number] of leftOut) box.append(element("p", { class: "note" }, `${number} left out: ${reason}`));
   for (const row of rows) {
+    if (row.is_left_out) continue;
     if (row.result.Err) box.append(element("p", { class: "warning" }, `${labelOf(row)}: ${row.result.Err}`));
     for (const warning of row.result.Ok?.warnings || []) box.append(element("p", { class: "note" }, `${labelOf(row)}: ${warning}`));
   }

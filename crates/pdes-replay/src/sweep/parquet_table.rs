@@ -126,6 +126,7 @@ mod tests {
             cost: None,
             labels: vec![machine.to_owned(), ranks.to_owned()],
             result: found,
+            is_left_out: false,
         };
         let rows = vec![row("torus", "8", Ok(found)), row("tree", "16", Err("deadlock".to_owned()))];
         let axes = vec!["machine".to_owned(), "ranks".to_owned()];

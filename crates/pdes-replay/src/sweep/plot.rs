@@ -13,21 +13,30 @@ const MAX_LINES: usize = 12;
 pub(super) fn bars(results: &SweepResults) -> Option<Figure> {
     let axes = results.varying();
     let name = |row| SweepResults::name(row, &axes, " · ");
-    let runs = results.rows.iter().filter_map(|row| Some((name(row), row.result.as_ref().ok()?)));
+    let mut runs: Vec<_> =
+        results.rows.iter().filter_map(|row| Some((name(row), row.result.as_ref().ok()?))).collect();
+    let count = runs.len();
+    let mut title = "Simulated time".to_owned();
+    if count > MAX_BARS {
+        runs.sort_by_key(|(_, found)| found.simulated_time_ps);
+        runs.truncate(MAX_BARS);
+        title = format!("Simulated time: the shortest {MAX_BARS} of {count}");
+    }
     let bar = |(label, found): (String, &RunResult)| {
         let compute = found.compute_s / f64::from(found.ranks.max(1));
         let parts = vec![compute, (found.simulated_time_s - compute).max(0.0)];
         Bar { label, parts, note: seconds(found.simulated_time_s) }
     };
-    let bars: Vec<Bar> = runs.take(MAX_BARS).map(bar).collect();
+    let bars: Vec<Bar> = runs.into_iter().map(bar).collect();
     (!bars.is_empty()).then_some(())?;
     let names = ["mean time of a rank in computations", "the rest: messages, waiting, collectives"];
     let parts = names.map(str::to_owned).into_iter().zip([COLOURS[0], RUNS[0]]).collect();
     let bars = Bars { axis: "simulated time", parts, bars };
-    Some(Figure::new("runs", "Simulated time", move |width| bars.draw(width)))
+    Some(Figure::new("runs", title, move |width| bars.draw(width)))
 }
 
-/// Draws the simulated time over each numeric axis, with a line per combination of the values of the other axes.
+/// Draws the simulated time over each numeric axis, with a line per combination of the values of the other axes; of too many
+/// combinations the shortest time at each value.
 pub(super) fn lines(results: &SweepResults) -> Vec<Figure> {
     let axes = results.axes.iter().enumerate();
     axes.filter_map(|(axis, name)| line(results, axis, name)).collect()
@@ -45,10 +54,20 @@ fn line(results: &SweepResults, axis: usize, name: &str) -> Option<Figure> {
             None => series.push((others, vec![point])),
         }
     }
+    if series.len() > MAX_LINES {
+        let mut shortest: Vec<(f64, f64)> = Vec::new();
+        for (x, time) in series.into_iter().flat_map(|(_, points)| points) {
+            match shortest.iter_mut().find(|(other, _)| *other == x) {
+                Some((_, least)) => *least = least.min(time),
+                None => shortest.push((x, time)),
+            }
+        }
+        series = vec![("shortest".to_owned(), shortest)];
+    }
     let points = || series.iter().flat_map(|(_, points)| points);
     let least = points().map(|point| point.0).fold(f64::INFINITY, f64::min);
     let most = points().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
-    if series.len() > MAX_LINES || least >= most {
+    if least >= most {
         return None;
     }
     let highest = points().map(|point| point.1).fold(0.0, f64::max);

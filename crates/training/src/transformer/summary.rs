@@ -167,7 +167,7 @@ impl Transformer {
     /// Returns the memory of a rank of the first stage \[B\]. Activations are those of a GPT by Korthikanti et al., 2022: without
     /// recomputation 34 values of a byte per token and element, of which 10 are not divided without sequence parallelism, and 5 per
     /// head and pair of tokens.
-    fn memory(&self) -> [u64; 4] {
+    pub fn memory(&self) -> [u64; 4] {
         let TransformerParameters {
             tensor, pipeline, interleave, zero, element_bytes, gradient_bytes, ..
         } = self.parameters;

@@ -6,7 +6,7 @@ use netmodel::quantity::Seconds;
 use pdes_core::{SimDuration, SimTime};
 use replay::{ProgramSpec, RunSpec, Start};
 
-use super::{trace_file, value_error};
+use super::{Generate, trace_file, value_error};
 use crate::config::ConfigError;
 use crate::config::sections::{JobSection, PlatformSection, TraceSection};
 
@@ -65,7 +65,11 @@ pub(super) fn check(
 }
 
 /// Returns the run with jobs as its programs, where there are any.
-pub(super) fn with_jobs(spec: RunSpec, jobs: Vec<JobSection>) -> Result<RunSpec, ConfigError> {
+pub(super) fn with_jobs(
+    spec: RunSpec,
+    jobs: Vec<JobSection>,
+    generate: Generate,
+) -> Result<RunSpec, ConfigError> {
     let of_run = spec.program();
     if let Some((index, job)) =
         jobs.iter().enumerate().find(|(_, job)| spec.delays && job.repetitions > Some(1))
@@ -90,7 +94,8 @@ pub(super) fn with_jobs(spec: RunSpec, jobs: Vec<JobSection>) -> Result<RunSpec,
         })?;
         let first = ProgramSpec {
             name: Some(name),
-            trace: trace_file(("job", "trace"), job.trace, job.generate.as_deref())?.unwrap_or_default(),
+            trace: trace_file(("job", "trace"), job.trace, job.generate.as_deref(), generate)?
+                .unwrap_or_default(),
             ranks: job.ranks,
             placement: job.placement.unwrap_or(of_run.placement),
             is_exclusive: job.exclusive.unwrap_or(job.hosts.is_none()),
