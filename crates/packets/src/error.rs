@@ -3,6 +3,8 @@
 use netmodel::GraphError;
 use thiserror::Error;
 
+use crate::TablePlace;
+
 /// The reason why the model cannot simulate a platform.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PacketError {
@@ -111,36 +113,103 @@ pub enum PacketError {
     },
     /// The platform has no host or link of a name.
     #[error(
-        "packets.table, entry {entry}: the platform has no host, or no link between two nodes, of the name {name:?}: \"platform show\" with \
+        "{place}: the platform has no host, or no link between two nodes, of the name {name:?}: \"platform show\" with \
          --route lists the links of a route"
     )]
     UnknownInTable {
-        /// Number of the entry, from 1.
-        entry: usize,
+        /// The entry.
+        place: TablePlace,
         /// The name.
         name: String,
     },
     /// Weights and links do not fit.
     #[error(
-        "packets.table, entry {entry}: found {found} weights for {links} links, expected one above 0 for each, or none at all"
+        "{place}: found {found} weights for {links} links, expected one above 0 for each, or none at all"
     )]
     BadWeights {
-        /// Number of the entry, from 1.
-        entry: usize,
+        /// The entry.
+        place: TablePlace,
         /// Number of weights.
         found: usize,
         /// Number of links.
         links: usize,
     },
     /// The table uses a link that has failed.
-    #[error(
-        "packets.table, entry {entry}: the link {link:?} has failed (packets.degraded): leave it out of the table"
-    )]
+    #[error("{place}: the link {link:?} has failed (packets.degraded): leave it out of the table")]
     FailedInTable {
-        /// Number of the entry, from 1.
-        entry: usize,
+        /// The entry.
+        place: TablePlace,
         /// The link.
         link: String,
+    },
+    /// A file cannot be read.
+    #[error("packets.table_file or packets.route_file: {file}: {reason}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// The reason.
+        reason: String,
+    },
+    /// A line is no entry of a table.
+    #[error(
+        "{place}: found {found:?}, expected a host, a link and, if it has one, a weight above 0: \"node-5,up-1,3\""
+    )]
+    BadTableLine {
+        /// The line.
+        place: TablePlace,
+        /// Its words.
+        found: String,
+    },
+    /// A line is no route.
+    #[error(
+        "{place}: found {found:?}, expected two hosts and the links between them: \"node-0,node-5,up-1,down-2\""
+    )]
+    BadRouteLine {
+        /// The line.
+        place: TablePlace,
+        /// Its words.
+        found: String,
+    },
+    /// A link of a route does not begin where the one before ends.
+    #[error(
+        "{place}: the link {link:?} does not begin where the way before it ends, at the host that sends or the link before"
+    )]
+    GapInRoute {
+        /// The line.
+        place: TablePlace,
+        /// The link.
+        link: String,
+    },
+    /// A route does not end at its destination.
+    #[error(
+        "{place}: the links are no way from {src:?} to {dst:?}, another host: add the links that are missing"
+    )]
+    UnfinishedRoute {
+        /// The line.
+        place: TablePlace,
+        /// The host that sends.
+        src: String,
+        /// The host that receives.
+        dst: String,
+    },
+    /// Two routes are of the same hosts.
+    #[error("{place}: a line before has a route from {src:?} to {dst:?}: leave one of them out")]
+    RepeatedRoute {
+        /// The line.
+        place: TablePlace,
+        /// The host that sends.
+        src: String,
+        /// The host that receives.
+        dst: String,
+    },
+    /// The routing takes no routes.
+    #[error(
+        "packets.route_file gives routes, which packets.routing = \"minimal\" takes, and {routing:?} does not: set \"minimal\", or \
+         packets.table_file"
+    )]
+    UnusedRoutes {
+        /// The routing.
+        routing: String,
     },
     /// A way of the table ends before its destination.
     #[error(

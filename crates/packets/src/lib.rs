@@ -48,7 +48,7 @@ mod statistics;
 
 pub use error::PacketError;
 pub use fabric::PacketArrival;
-pub use machine::PacketMachine;
+pub use machine::{PacketMachine, TablePlace};
 pub use packet::MessageKey;
 pub use parameters::{
     Arbitration, Congestion, Crossbar, DegradedLink, InFlight, PacketParameters, PacketRouting, Queues,

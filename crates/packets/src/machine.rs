@@ -4,6 +4,7 @@ mod changes;
 mod channels;
 mod circular_wait;
 mod degraded;
+mod given_routes;
 mod groups;
 mod outputs;
 mod switch_regions;
@@ -12,7 +13,7 @@ mod torus;
 
 use std::ops::Range;
 
-use netmodel::{HostId, Layout, LinkId, NetworkGraph, NetworkShape, NodeId, Platform};
+use netmodel::{HostId, Layout, LinkId, NetworkGraph, NetworkShape, NodeId, Platform, RouteError};
 use pdes_core::SimDuration;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -21,6 +22,8 @@ use serde::de::DeserializeOwned;
 use crate::region::PacketRegion;
 use crate::{Congestion, InFlight, PacketError, PacketParameters, PacketRouting, Queues};
 use channels::Channels;
+use given_routes::GivenRoutes;
+pub use given_routes::TablePlace;
 pub(crate) use groups::{GroupTable, GroupWay};
 pub(crate) use outputs::OutputTable;
 use outputs::OutputTables;
@@ -48,6 +51,7 @@ pub struct PacketMachine<'p> {
     /// Bandwidths of links change.
     pub(crate) has_changes: bool,
     pub(crate) ways: Ways,
+    given_routes: GivenRoutes,
     pub(crate) channels: Channels,
     /// Length of the windows in which switches are independent \[ps\].
     pub(crate) lookahead: u64,
@@ -106,7 +110,7 @@ impl Ways {
     ) -> Result<Self, PacketError> {
         let routing = parameters.routing;
         let name = || routing.name().to_owned();
-        if !parameters.table.is_empty() && !routing.avoids_links() {
+        if parameters.has_table() && !routing.avoids_links() {
             return Err(PacketError::UnusedTable { routing: name() });
         }
         if routing == PacketRouting::Minimal {
@@ -221,6 +225,7 @@ impl<'p> PacketMachine<'p> {
             }
         }
         let ways = Ways::new(platform, &graph, (parameters, &rates), (&places, &nodes), &link_ports)?;
+        let given_routes = GivenRoutes::new((platform, &graph, &rates), parameters)?;
         let mut input_ports = vec![0; input_nodes.len()];
         (0..)
             .zip(&ports)
@@ -237,6 +242,7 @@ impl<'p> PacketMachine<'p> {
             link_ports,
             has_changes,
             ways,
+            given_routes,
             channels: Channels::NONE,
             lookahead,
             span,
@@ -290,12 +296,12 @@ impl<'p> PacketMachine<'p> {
         };
         for &src in &hosts {
             for &dst in hosts.iter().filter(|&&dst| dst != src) {
-                if self.platform.route(src, dst, &mut links).is_ok() {
+                if self.route(src, dst, &mut links).is_ok() {
                     longest = longest.max(links.len());
                 }
             }
         }
-        longest as u32
+        longest.max(self.given_routes.longest()) as u32
     }
 
     /// Checks some routes of each host, so that a platform with broken ones is refused before the run.
@@ -305,7 +311,7 @@ impl<'p> PacketMachine<'p> {
         for src in 0..hosts {
             for step in (0..CHECKED_ROUTES).map(|number| 1 + number * hosts / CHECKED_ROUTES) {
                 let [src, dst] = [src, (src + step) % hosts].map(HostId::new);
-                if src != dst && self.platform.route(src, dst, &mut links).is_ok() {
+                if src != dst && self.route(src, dst, &mut links).is_ok() {
                     self.check_route(src, dst, &links)?;
                 }
             }
@@ -328,6 +334,19 @@ impl<'p> PacketMachine<'p> {
             }
         }
         Ok(())
+    }
+
+    /// Lists the links of the route from one host to another.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn route(&self, src: HostId, dst: HostId, links: &mut Vec<LinkId>) -> Result<(), RouteError> {
+        if let Some(given) = self.given_routes.links(src, dst) {
+            links.clear();
+            links.extend_from_slice(given);
+            return Ok(());
+        }
+        self.platform.route(src, dst, links).map(drop)
     }
 
     /// Returns the number of regions.

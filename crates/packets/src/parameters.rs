@@ -1,5 +1,7 @@
 //! Parameters of the model.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +48,12 @@ pub struct PacketParameters {
     pub weights: Weights,
     /// Ways of `ecmp`, `spray` and `adaptive` to some hosts, in place of all shortest ones.
     pub table: Vec<TableEntry>,
+    /// File with lines of that table: host, link, weight.
+    #[schemars(extend("x-default" = "none"))]
+    pub table_file: Option<PathBuf>,
+    /// File with lines of routes of `minimal`: two hosts, and the links between.
+    #[schemars(extend("x-default" = "none"))]
+    pub route_file: Option<PathBuf>,
 }
 
 impl Default for PacketParameters {
@@ -67,6 +75,8 @@ impl Default for PacketParameters {
             degraded: Vec::new(),
             weights: Weights::Equal,
             table: Vec::new(),
+            table_file: None,
+            route_file: None,
         }
     }
 }
@@ -152,6 +162,14 @@ pub enum Crossbar {
 }
 
 impl PacketParameters {
+    /// Keys of files that the model reads.
+    pub const FILES: &[&str] = &["table_file", "route_file"];
+
+    /// Returns whether the configuration gives ways to hosts.
+    pub(crate) fn has_table(&self) -> bool {
+        !self.table.is_empty() || self.table_file.is_some()
+    }
+
     /// Returns how much of a message may be on its way.
     pub(crate) fn in_flight(&self) -> InFlight {
         self.in_flight.unwrap_or(match self.queues {

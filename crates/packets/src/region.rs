@@ -198,7 +198,7 @@ where
             self.fabric.find_route(src, dst)?;
             self.submit(message);
         } else {
-            self.machine.platform.route(src, dst, &mut Vec::new())?;
+            self.machine.route(src, dst, &mut Vec::new())?;
             self.outgoing.push((home, PacketMessage(Content::Begin(message))));
         }
         Ok(())

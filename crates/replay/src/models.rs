@@ -56,12 +56,19 @@ pub struct ModelSection {
     pub schema: fn() -> Value,
     /// Reads the section, a table or an array of tables, to find out whether it can be read.
     pub check: fn(toml::Value) -> Result<(), toml::de::Error>,
+    /// Keys of files that the model reads, whose contents belong to the identity of a run.
+    pub files: &'static [&'static str],
 }
 
 impl ModelSection {
     /// Returns the section that a type describes.
     pub const fn of<T: JsonSchema + DeserializeOwned>() -> Self {
-        Self { schema: generate::<T>, check: |section| section.try_into::<T>().map(drop) }
+        Self { schema: generate::<T>, check: |section| section.try_into::<T>().map(drop), files: &[] }
+    }
+
+    /// Returns the section with keys of files that the model reads.
+    pub const fn with_files(self, files: &'static [&'static str]) -> Self {
+        Self { files, ..self }
     }
 }
 
@@ -196,7 +203,7 @@ pub static MODELS: [Model; 4] = [
         key: "packets",
         former_key: None,
         description: "Packets wait in the queues of switches, computations share cores.",
-        section: Some(ModelSection::of::<PacketParameters>()),
+        section: Some(ModelSection::of::<PacketParameters>().with_files(PacketParameters::FILES)),
         network: Some(Network {
             capabilities: Capabilities { factors: false, certificate: false, abandonment: false, ..FLOWS },
             // Each packet costs half as much again.

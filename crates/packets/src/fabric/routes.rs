@@ -54,7 +54,7 @@ impl StaticRoutes {
     ) -> Result<&mut Pair, RouteError> {
         if !self.pairs.contains_key(&(src, dst)) {
             let (mut there, mut back) = (Vec::new(), Vec::new());
-            machine.platform.route(src, dst, &mut there)?;
+            machine.route(src, dst, &mut there)?;
             if let Err(error) = machine.check_route(src, dst, &there) {
                 // A platform of which some routes are broken is refused earlier, with next to no exception.
                 panic!("{error}");
@@ -68,7 +68,7 @@ impl StaticRoutes {
                 }
                 self.ports.extend(there.iter().map(|&link| machine.port_of(link).wrapping_sub(first_port)));
             }
-            machine.platform.route(dst, src, &mut back)?;
+            machine.route(dst, src, &mut back)?;
             let latency = |links: &[netmodel::LinkId]| -> u64 {
                 links.iter().map(|&link| machine.ports[machine.port_of(link) as usize].latency).sum()
             };
@@ -107,7 +107,7 @@ pub(crate) fn latency(
     dst: HostId,
 ) -> Result<SimDuration, RouteError> {
     let mut links = Vec::new();
-    machine.platform.route(src, dst, &mut links)?;
+    machine.route(src, dst, &mut links)?;
     let latencies = links.iter().map(|&link| machine.ports[machine.port_of(link) as usize].latency);
     Ok(SimDuration::from_picos(latencies.sum()))
 }

@@ -68,9 +68,10 @@ impl Channels {
         }
         let layout = Layout::of(machine.platform);
         let is_static = matches!(machine.ways, Ways::Routes);
-        // Around a failed link, and in a table, ways may go down and up again.
+        // Around a failed link, and where they are given, ways may go down and up again.
         let is_irregular = machine.parameters.degraded.iter().any(|degraded| degraded.rate == 0.0)
-            || !machine.parameters.table.is_empty();
+            || machine.parameters.has_table()
+            || !machine.given_routes.is_empty();
         match layout.as_ref().map(|layout| &layout.shape).filter(|_| !is_irregular) {
             Some(NetworkShape::Star { .. } | NetworkShape::FatTree { .. }) => (1, ChannelRule::Stay),
             // The routes of a HyperX take its dimensions in turn.

@@ -58,7 +58,7 @@ impl PacketMachine<'_> {
     ) -> Result<(), RouteError> {
         if let Ways::Routes = self.ways {
             let (mut links, mut channels) = (Vec::new(), Vec::new());
-            self.platform.route(src, dst, &mut links)?;
+            self.route(src, dst, &mut links)?;
             self.channels.of_route(&links, &mut channels);
             let steps: Vec<PortChannel> = links
                 .iter()

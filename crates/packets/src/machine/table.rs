@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use netmodel::{HostId, NetworkGraph, NodeId, Platform};
 use rustc_hash::FxHashMap;
 
+use super::given_routes::table_entries;
 use crate::parameters::TableEntry;
 use crate::{PacketError, PacketParameters};
 
@@ -37,7 +38,7 @@ impl GivenWays {
         parameters: &PacketParameters,
     ) -> Result<Self, PacketError> {
         let mut ways = Self::default();
-        if parameters.table.is_empty() {
+        if !parameters.has_table() {
             return Ok(ways);
         }
         let channels: FxHashMap<&str, u32> = (0..)
@@ -46,21 +47,22 @@ impl GivenWays {
             .collect();
         let hosts: FxHashMap<&str, HostId> =
             (0..).map(HostId::new).zip(platform.hosts()).map(|(id, host)| (host.name.as_str(), id)).collect();
-        for (entry, TableEntry { to, links, weights }) in (1..).zip(&parameters.table) {
-            let unknown = |name: &String| PacketError::UnknownInTable { entry, name: name.clone() };
+        for (place, TableEntry { to, links, weights }) in table_entries(parameters)? {
+            let unknown =
+                |name: &String| PacketError::UnknownInTable { place: place.clone(), name: name.clone() };
             let outputs =
-                &mut ways.0.entry(*hosts.get(to.as_str()).ok_or_else(|| unknown(to))?).or_default().outputs;
+                &mut ways.0.entry(*hosts.get(to.as_str()).ok_or_else(|| unknown(&to))?).or_default().outputs;
             let has_weights = weights.len() == links.len() && weights.iter().all(|weight| *weight > 0.0);
             if !weights.is_empty() && !has_weights {
-                return Err(PacketError::BadWeights { entry, found: weights.len(), links: links.len() });
+                return Err(PacketError::BadWeights { place, found: weights.len(), links: links.len() });
             }
-            for (place, name) in links.iter().enumerate() {
+            for (number, name) in links.iter().enumerate() {
                 let channel = *channels.get(name.as_str()).ok_or_else(|| unknown(name))?;
                 let link = graph.channel(channel).link;
                 if rates[link.index()] == 0.0 {
-                    return Err(PacketError::FailedInTable { entry, link: name.clone() });
+                    return Err(PacketError::FailedInTable { place, link: name.clone() });
                 }
-                let weight = weights.get(place).copied().unwrap_or(1.0);
+                let weight = weights.get(number).copied().unwrap_or(1.0);
                 outputs.entry(graph.channel(channel).from).or_default().push(Output { channel, weight });
             }
         }

@@ -65,7 +65,15 @@ impl RunIdentity {
                 spec.start,
             ));
         }
-        Ok(Self(vec![
+        let mut files = Vec::new();
+        for &key in spec.model.section.map_or(&[][..], |section| section.files) {
+            if let Some(path) = spec.model_parameters.get(key).and_then(toml::Value::as_str) {
+                let content = std::fs::read(path)
+                    .map_err(|source| super::CheckpointError::io(path.as_ref(), source))?;
+                files.push(IdentityPart::new(&format!("{}.{key}", spec.model.key), path, &content));
+            }
+        }
+        let mut parts = vec![
             IdentityPart::new("the program", env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_VERSION").as_bytes()),
             IdentityPart::new("the trace", shown, format!("{content:?}").as_bytes()),
             IdentityPart::new("the platform", &spec.platform, &platform),
@@ -113,7 +121,9 @@ impl RunIdentity {
             ),
             IdentityPart::hashed("the noise", &spec.noise),
             IdentityPart::new("energy", spec.host_loads, &[spec.host_loads.into()]),
-        ]))
+        ];
+        parts.extend(files);
+        Ok(Self(parts))
     }
 
     /// Returns the first difference between this identity and that of a checkpoint.
