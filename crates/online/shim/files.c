@@ -1,30 +1,9 @@
-/* Files of MPI-IO: each rank opens the real file alone, the first one before the others, which creates it. Access takes no time. The shared
-   pointer of a file is in shared memory; accesses by it are accesses at an offset for the real library. */
-#include "online.h"
+/* Files of MPI-IO: each rank opens the real file alone, the first one before the others, which creates it. Accesses take the time of the
+   platform's devices, if it has some, before the data of the real file move. The shared pointer of a file is in shared memory; accesses by it
+   are accesses at an offset for the real library. */
+#include "files.h"
 #include <stdlib.h>
-
-/* The shared pointer of a file [elements of its view]. */
-struct pointer {
-  _Atomic uint32_t is_locked;
-  /* number of the last collective call that has moved it */
-  uint32_t moves;
-  /* its place now, and before that call */
-  int64_t position, before;
-};
-
-/* An open file. */
-struct file {
-  MPI_File handle;
-  struct communicator *c;
-  /* block of the shared pointer, in the memory of the first member */
-  uint64_t pointer;
-  /* number of collective calls so far that move it */
-  uint32_t moves;
-  /* of the split collective access in progress */
-  MPI_Status status;
-  char *deleted;
-  struct file *next;
-};
+#include <string.h>
 
 static struct file *files;
 
@@ -34,10 +13,10 @@ struct opening {
   int error;
 };
 
-/* Barrier, in which the first member tells what it has done. */
+/* Barrier, in which the first member tells what it has done; in the time of a call on the file, where there are devices. */
 static struct opening agree_on(struct communicator *c, struct opening own_part)
 {
-  struct table *table = exchange(c, COLL_ALLGATHER, &own_part, sizeof own_part, sizeof own_part.error);
+  struct table *table = exchange(c, shared->has_storage ? COLL_FILE : COLL_ALLGATHER, &own_part, sizeof own_part, sizeof own_part.error);
   struct opening first = *(struct opening *)contribution(table, 0);
   release(table);
   return first;
@@ -51,16 +30,7 @@ static struct file *file_of(MPI_File handle)
   return file;
 }
 
-static char *copied(const char *text)
-{
-  size_t length = 0;
-  while (text[length])
-    length++;
-  char *copy = malloc(length + 1);
-  for (size_t i = 0; i <= length; i++)
-    copy[i] = text[i];
-  return copy;
-}
+/* ---- opening ---- */
 
 INTERPOSE(File_open)
 int MPI_File_open(MPI_Comm handle, const char *name, int mode, MPI_Info info, MPI_File *result)
@@ -70,7 +40,10 @@ int MPI_File_open(MPI_Comm handle, const char *name, int mode, MPI_Info info, MP
   CHECK(c && !c->remote, MPI_COMM_WORLD, MPI_ERR_COMM);
   int own_mode = mode & ~MPI_MODE_DELETE_ON_CLOSE, error = MPI_SUCCESS;
   struct opening opening = {0, MPI_SUCCESS};
-  post((struct operation){.kind = OP_OMIT, .flags = OMITS_FILES});
+  static int32_t opened;
+  int32_t number = opened++;
+  if (!shared->has_storage)
+    post((struct operation){.kind = OP_OMIT, .flags = OMITS_FILES});
   if (c->rank == 0) {
     opening.error = REAL(File_open)(MPI_COMM_SELF, name, own_mode, info, result);
     opening.pointer = new_block(sizeof(struct pointer));
@@ -79,6 +52,7 @@ int MPI_File_open(MPI_Comm handle, const char *name, int mode, MPI_Info info, MP
       REAL(File_get_position)(*result, &position);
     *(struct pointer *)payload(opening.pointer) = (struct pointer){.position = position};
   }
+  tell_open(c, number, name, info);
   opening = agree_on(c, opening);
   error = opening.error;
   if (error == MPI_SUCCESS && c->rank > 0)
@@ -86,9 +60,10 @@ int MPI_File_open(MPI_Comm handle, const char *name, int mode, MPI_Info info, MP
   if (error == MPI_SUCCESS) {
     struct file *file = malloc(sizeof *file);
     *file = (struct file){.handle = *result,
+                          .number = number,
                           .c = c,
                           .pointer = opening.pointer,
-                          .deleted = mode & MPI_MODE_DELETE_ON_CLOSE ? copied(name) : NULL,
+                          .deleted = mode & MPI_MODE_DELETE_ON_CLOSE ? strdup(name) : NULL,
                           .next = files};
     hold_communicator(c);
     files = file;
@@ -109,6 +84,7 @@ int MPI_File_close(MPI_File *handle)
   int error = REAL(File_close)(handle);
   if (file) {
     *link = file->next;
+    tell(file_call(file, FILE_CLOSE));
     agree_on(file->c, (struct opening){0, MPI_SUCCESS});
     if (file->c->rank == 0)
       free_block(file->pointer);
@@ -147,15 +123,8 @@ static void unlock_pointer(struct pointer *pointer) { atomic_store_explicit(&poi
 /* Returns the number of elements of the view that an access takes. */
 static int64_t elements(struct file *file, int count, MPI_Datatype type)
 {
-  MPI_Offset displacement;
-  MPI_Datatype element, view;
-  MPI_Count size = 0;
-  char representation[MPI_MAX_DATAREP_STRING];
-  REAL(File_get_view)(file->handle, &displacement, &element, &view, representation);
-  REAL(Type_size_x)(element, &size);
-  drop_type(element);
-  drop_type(view);
-  return size > 0 ? (int64_t)packed_size((uint64_t)count, type) / size : 0;
+  int64_t unit = view_unit(file);
+  return unit > 0 ? (int64_t)packed_size((uint64_t)count, type) / unit : 0;
 }
 
 /* Moves the pointer once all members have called, for all of them by the first one that goes on; returns where it was. */
@@ -209,6 +178,10 @@ INTERPOSE(File_set_view)
 int MPI_File_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype element, MPI_Datatype view, const char *representation, MPI_Info info)
 {
   FILE_CALL(File_set_view, handle, handle, displacement, element, view, representation, info);
+  if (is_usable(view) && displacement != MPI_DISPLACEMENT_CURRENT)
+    tell_view(file, displacement, view);
+  else
+    tell(file_call(file, FILE_SYNC));
   agree_on(file->c, (struct opening){0, MPI_SUCCESS});
   int64_t before = move_together(file, 0, true);
   /* in a file that is read or written in sequence */
@@ -228,6 +201,7 @@ int MPI_File_seek_shared(MPI_File handle, MPI_Offset offset, int from)
     REAL(File_get_position)(handle, &end);
     REAL(File_seek)(handle, kept, MPI_SEEK_SET);
   }
+  tell(file_call(file, FILE_SYNC));
   agree_on(file->c, (struct opening){0, MPI_SUCCESS});
   move_together(file, end + offset, from != MPI_SEEK_CUR);
   FILE_RETURN(MPI_SUCCESS);
@@ -241,28 +215,146 @@ int MPI_File_get_position_shared(MPI_File handle, MPI_Offset *offset)
   FILE_RETURN(MPI_SUCCESS);
 }
 
-#define ACCESS(name, by, at, move, result_type)                                                                                          \
+/* ---- accesses ---- */
+
+/* The place of an access: the individual pointer, which the real library moves. */
+static int64_t pointer_of(struct file *file)
+{
+  MPI_Offset position = 0;
+  REAL(File_get_position)(file->handle, &position);
+  return position;
+}
+
+/* Where there are devices, a nonblocking access moves its data at once, and is complete when the simulated one is. */
+static int post_access(struct file *file, enum file_call kind, int64_t offset, int count, MPI_Datatype type, bool is_collective, int error,
+                       MPI_Status *status, MPI_Request *result)
+{
+  if (error != MPI_SUCCESS)
+    return error;
+  if (is_collective && file->c->size > 1)
+    warn(current_call(), "a nonblocking collective access takes the time of one of the rank alone");
+  uint32_t index = new_request(REQUEST_FILE, file->c, result);
+  MPI_Count bytes = 0;
+  REAL(Get_elements_x)(status, MPI_BYTE, &bytes);
+  request_at(index)->count = bytes > 0 ? (uint64_t)bytes : 0;
+  take_access(file, kind, offset, count, type, false, index);
+  return MPI_SUCCESS;
+}
+
+#define TRANSFER(name, by, kind, is_collective)                                                                                          \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name(MPI_File handle, by void *buffer, int count, MPI_Datatype type, MPI_Status *status)                                     \
+  {                                                                                                                                      \
+    FILE_CALL(name, handle, handle, buffer, count, type, status);                                                                        \
+    take_access(file, kind, pointer_of(file), count, type, is_collective, NONE);                                                         \
+    FILE_RETURN(REAL(name)(handle, buffer, count, type, status));                                                                        \
+  }
+
+#define TRANSFER_AT(name, by, kind, is_collective)                                                                                       \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name(MPI_File handle, MPI_Offset offset, by void *buffer, int count, MPI_Datatype type, MPI_Status *status)                  \
+  {                                                                                                                                      \
+    FILE_CALL(name, handle, handle, offset, buffer, count, type, status);                                                                \
+    take_access(file, kind, offset, count, type, is_collective, NONE);                                                                   \
+    FILE_RETURN(REAL(name)(handle, offset, buffer, count, type, status));                                                                \
+  }
+
+#define POST(name, by, kind, blocking, is_collective)                                                                                    \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name(MPI_File handle, by void *buffer, int count, MPI_Datatype type, MPI_Request *request)                                   \
+  {                                                                                                                                      \
+    FILE_CALL(name, handle, handle, buffer, count, type, request);                                                                       \
+    if (!shared->has_storage)                                                                                                            \
+      FILE_RETURN(REAL(name)(handle, buffer, count, type, request));                                                                     \
+    MPI_Status status;                                                                                                                   \
+    int64_t offset = pointer_of(file);                                                                                                   \
+    int error = REAL(blocking)(handle, buffer, count, type, &status);                                                                    \
+    FILE_RETURN(post_access(file, kind, offset, count, type, is_collective, error, &status, request));                                                  \
+  }
+
+#define POST_AT(name, by, kind, blocking, is_collective)                                                                                 \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name(MPI_File handle, MPI_Offset offset, by void *buffer, int count, MPI_Datatype type, MPI_Request *request)                \
+  {                                                                                                                                      \
+    FILE_CALL(name, handle, handle, offset, buffer, count, type, request);                                                               \
+    if (!shared->has_storage)                                                                                                            \
+      FILE_RETURN(REAL(name)(handle, offset, buffer, count, type, request));                                                             \
+    MPI_Status status;                                                                                                                   \
+    int error = REAL(blocking)(handle, offset, buffer, count, type, &status);                                                            \
+    FILE_RETURN(post_access(file, kind, offset, count, type, is_collective, error, &status, request));                                                  \
+  }
+
+/* The begin of a split access takes its time, and the real library's end its data. */
+#define BEGIN(name, by, kind)                                                                                                            \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name(MPI_File handle, by void *buffer, int count, MPI_Datatype type)                                                         \
+  {                                                                                                                                      \
+    FILE_CALL(name, handle, handle, buffer, count, type);                                                                                \
+    take_access(file, kind, pointer_of(file), count, type, true, NONE);                                                                  \
+    FILE_RETURN(REAL(name)(handle, buffer, count, type));                                                                                \
+  }
+
+#define BEGIN_AT(name, by, kind)                                                                                                         \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name(MPI_File handle, MPI_Offset offset, by void *buffer, int count, MPI_Datatype type)                                      \
+  {                                                                                                                                      \
+    FILE_CALL(name, handle, handle, offset, buffer, count, type);                                                                        \
+    take_access(file, kind, offset, count, type, true, NONE);                                                                            \
+    FILE_RETURN(REAL(name)(handle, offset, buffer, count, type));                                                                        \
+  }
+
+#define FORMS(form, by, kind)                                                                                                            \
+  TRANSFER(File_##form, by, kind, false)                                                                                                 \
+  TRANSFER(File_##form##_all, by, kind, true)                                                                                            \
+  TRANSFER_AT(File_##form##_at, by, kind, false)                                                                                         \
+  TRANSFER_AT(File_##form##_at_all, by, kind, true)                                                                                      \
+  POST(File_i##form, by, kind, File_##form, false)                                                                                       \
+  POST(File_i##form##_all, by, kind, File_##form, true)                                                                                  \
+  POST_AT(File_i##form##_at, by, kind, File_##form##_at, false)                                                                          \
+  POST_AT(File_i##form##_at_all, by, kind, File_##form##_at, true)                                                                       \
+  BEGIN(File_##form##_all_begin, by, kind)                                                                                               \
+  BEGIN_AT(File_##form##_at_all_begin, by, kind)
+
+FORMS(read, , FILE_READ)
+FORMS(write, const, FILE_WRITE)
+
+INTERPOSE(File_sync)
+int MPI_File_sync(MPI_File handle)
+{
+  FILE_CALL(File_sync, handle, handle);
+  if (shared->has_storage) {
+    tell(file_call(file, FILE_SYNC));
+    agree_on(file->c, (struct opening){0, MPI_SUCCESS});
+  }
+  FILE_RETURN(REAL(File_sync)(handle));
+}
+
+#define ACCESS(name, by, at, kind, move, result_type)                                                                                     \
   INTERPOSE(name)                                                                                                                        \
   int MPI_##name(MPI_File handle, by void *buffer, int count, MPI_Datatype type, result_type *result)                                    \
   {                                                                                                                                      \
     FILE_CALL(name, handle, handle, buffer, count, type, result);                                                                        \
-    FILE_RETURN(REAL(at)(handle, move(file, elements(file, count, type)), buffer, count, type, result));                                 \
+    int64_t offset = move(file, elements(file, count, type));                                                                            \
+    take_access(file, kind, offset, count, type, false, NONE);                                                                           \
+    FILE_RETURN(REAL(at)(handle, offset, buffer, count, type, result));                                                                  \
   }
 
-ACCESS(File_read_shared, , File_read_at, move_alone, MPI_Status)
-ACCESS(File_write_shared, const, File_write_at, move_alone, MPI_Status)
-ACCESS(File_iread_shared, , File_iread_at, move_alone, MPI_Request)
-ACCESS(File_iwrite_shared, const, File_iwrite_at, move_alone, MPI_Request)
-ACCESS(File_read_ordered, , File_read_at, move_in_order, MPI_Status)
-ACCESS(File_write_ordered, const, File_write_at, move_in_order, MPI_Status)
+ACCESS(File_read_shared, , File_read_at, FILE_READ, move_alone, MPI_Status)
+ACCESS(File_write_shared, const, File_write_at, FILE_WRITE, move_alone, MPI_Status)
+ACCESS(File_iread_shared, , File_iread_at, FILE_READ, move_alone, MPI_Request)
+ACCESS(File_iwrite_shared, const, File_iwrite_at, FILE_WRITE, move_alone, MPI_Request)
+ACCESS(File_read_ordered, , File_read_at, FILE_READ, move_in_order, MPI_Status)
+ACCESS(File_write_ordered, const, File_write_at, FILE_WRITE, move_in_order, MPI_Status)
 
 /* A split access is done at its begin. */
-#define SPLIT_ACCESS(name, by, at)                                                                                                       \
+#define SPLIT_ACCESS(name, by, at, kind)                                                                                                 \
   INTERPOSE(name##_begin)                                                                                                                \
   int MPI_##name##_begin(MPI_File handle, by void *buffer, int count, MPI_Datatype type)                                                 \
   {                                                                                                                                      \
     FILE_CALL(name##_begin, handle, handle, buffer, count, type);                                                                        \
-    FILE_RETURN(REAL(at)(handle, move_in_order(file, elements(file, count, type)), buffer, count, type, &file->status));                 \
+    int64_t offset = move_in_order(file, elements(file, count, type));                                                                   \
+    take_access(file, kind, offset, count, type, false, NONE);                                                                           \
+    FILE_RETURN(REAL(at)(handle, offset, buffer, count, type, &file->status));                                                           \
   }                                                                                                                                      \
   INTERPOSE(name##_end)                                                                                                                  \
   int MPI_##name##_end(MPI_File handle, by void *buffer, MPI_Status *status)                                                             \
@@ -273,5 +365,5 @@ ACCESS(File_write_ordered, const, File_write_at, move_in_order, MPI_Status)
     FILE_RETURN(MPI_SUCCESS);                                                                                                            \
   }
 
-SPLIT_ACCESS(File_read_ordered, , File_read_at)
-SPLIT_ACCESS(File_write_ordered, const, File_write_at)
+SPLIT_ACCESS(File_read_ordered, , File_read_at, FILE_READ)
+SPLIT_ACCESS(File_write_ordered, const, File_write_at, FILE_WRITE)

@@ -66,7 +66,11 @@ enum operation_kind {
   OP_WARN,
   /* a sampled block, whose name is a text: how often it was executed in `bytes` and skipped in `source_bytes`, the work of its executions in
      `seconds`; `flags` if its samples are of all ranks */
-  OP_SAMPLED
+  OP_SAMPLED,
+  /* a call on a file: its kind in `flags`, the number of the file in `peer`; of an access the amount of data of the view before it in
+     `source_bytes`, and its own amount in `bytes`; a file's name; of a view its displacement in `source_bytes`, its extent in `bytes`, and its
+     blocks, begin and size of each. All but accesses take their time in the exchange that follows */
+  OP_FILE
 };
 
 /* In the order of `CollectiveKind`. */
@@ -89,8 +93,13 @@ enum collective_kind {
   /* a vector of members and sizes to send to, then one to receive from */
   COLL_NEIGHBOR,
   /* makes a window of the communicator */
-  COLL_WINDOW
+  COLL_WINDOW,
+  /* in the time of the call on a file before it */
+  COLL_FILE
 };
+
+/* Calls on files. */
+enum file_call { FILE_OPEN, FILE_CLOSE, FILE_SYNC, FILE_VIEW, FILE_READ, FILE_WRITE };
 
 /* Calls on windows, as `WindowCall` numbers them. */
 enum window_call {
@@ -130,6 +139,8 @@ struct header {
   _Atomic int32_t zygote;
   /* one more than the rank that waits for a debugger, 0 for none */
   uint32_t debugged;
+  /* files have devices, whose time accesses take */
+  uint32_t has_storage, reserved;
 };
 
 struct operation {
@@ -204,7 +215,7 @@ struct table {
   _Atomic uint64_t block[];
 };
 
-_Static_assert(sizeof(struct header) == 72, "as in layout.rs");
+_Static_assert(sizeof(struct header) == 80, "as in layout.rs");
 _Static_assert(sizeof(struct operation) == 136, "as in layout.rs");
 _Static_assert(sizeof(struct completion) == 32, "as in layout.rs");
 _Static_assert(offsetof(struct slot, operation) == 128, "as in layout.rs");

@@ -212,7 +212,7 @@ int peer_rank(const struct communicator *c, int world);
 
 struct collective;
 
-enum request_kind { REQUEST_NONE, REQUEST_SEND, REQUEST_RECEIVE, REQUEST_COLLECTIVE };
+enum request_kind { REQUEST_NONE, REQUEST_SEND, REQUEST_RECEIVE, REQUEST_COLLECTIVE, REQUEST_FILE };
 
 struct request {
   enum request_kind kind;
@@ -221,6 +221,7 @@ struct request {
   struct communicator *communicator;
   /* of a receive: where its data go; of a persistent send: where they are */
   void *buffer;
+  /* of an access to a file: its bytes */
   uint64_t count;
   MPI_Datatype type;
   int peer, tag;

@@ -130,6 +130,10 @@ static int status_of(uint32_t index, bool takes, MPI_Status *status)
     empty_status(status);
     return finish_collective(request->collective, end->block);
   }
+  if (request->kind == REQUEST_FILE) {
+    set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, -1, request->count, false);
+    return MPI_SUCCESS;
+  }
   if (request->kind != REQUEST_RECEIVE) {
     empty_status(status);
     return MPI_SUCCESS;

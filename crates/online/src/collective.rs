@@ -65,6 +65,8 @@ pub(crate) fn collective(operation: &Operation, vectors: &[u64], size: u32) -> O
         CollectiveKind::ReduceScatter => {
             Collective::ReduceScatter { recv_counts: scaled(vectors, sent), flops, datatype }
         }
-        CollectiveKind::Neighbor | CollectiveKind::Window => return None,
+        CollectiveKind::Neighbor | CollectiveKind::Window | CollectiveKind::File => {
+            return None;
+        }
     })
 }

@@ -47,7 +47,7 @@ numbered! {
     pub(crate) enum OperationKind {
         Init, Send, Isend, Recv, Irecv, SendRecv, SendInit, RecvInit, Start, Free, Waitall, Waitany, Waitsome, Testall, Testany, Testsome,
         GetStatus, Probe, Iprobe, Cancel, Collective, Join, Clock, Sleep, Region, Sync, Finalize, Abort, Omit, Window, Yield, Warn,
-        Sampled,
+        Sampled, File,
     }
 }
 
@@ -55,8 +55,13 @@ numbered! {
     /// Kind of a collective operation.
     pub(crate) enum CollectiveKind {
         Barrier, Bcast, Reduce, Allreduce, Alltoall, Alltoallv, Gather, Scatter, Allgather, Gatherv, Scatterv, Allgatherv, ReduceScatter,
-        Scan, Exscan, Neighbor, Window,
+        Scan, Exscan, Neighbor, Window, File,
     }
+}
+
+numbered! {
+    /// Kind of a call on a file.
+    pub(crate) enum FileKind { Open, Close, Sync, View, Read, Write }
 }
 
 /// The header.
@@ -74,6 +79,8 @@ pub(crate) struct Header {
     pub(crate) arena_bytes: AtomicU64,
     pub(crate) zygote: AtomicI32,
     pub(crate) debugged: AtomicU32,
+    pub(crate) has_storage: AtomicU32,
+    reserved: AtomicU32,
 }
 
 /// An operation of a rank.
@@ -162,5 +169,5 @@ pub(crate) const COMPLETION: u64 = LIST + (REQUESTS * size_of::<u32>()) as u64;
 pub(crate) const SLOT_BYTES: u64 =
     (COMPLETION + (REQUESTS * size_of::<Completion>()) as u64).next_multiple_of(PAGE);
 
-const _: () = assert!(size_of::<Header>() == 72 && size_of::<Operation>() == 136);
+const _: () = assert!(size_of::<Header>() == 80 && size_of::<Operation>() == 136);
 const _: () = assert!(size_of::<Completion>() == 32 && size_of::<Block>() == 64 && size_of::<Slot>() == 128);

@@ -163,6 +163,11 @@ impl Program {
         self.recording.insert(Recording::new(&self.name, work_metric, self.ranks())).clone()
     }
 
+    /// Says, before the run, whether the platform has devices for files, whose time accesses take then.
+    pub fn set_storage(&self, has_storage: bool) {
+        self.run.memory.header().has_storage.store(has_storage.into(), Ordering::Relaxed);
+    }
+
     /// Waits for the end of the command; returns its exit status.
     pub fn wait(&self) -> i32 {
         let watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -253,6 +258,10 @@ impl RunningProgram for Program {
 
     fn ranks(&self) -> u32 {
         self.run.memory.ranks()
+    }
+
+    fn accesses_files(&self) -> bool {
+        true
     }
 
     fn sources(&self, _: u32, selection: &Selection) -> Arc<dyn ActionSources> {

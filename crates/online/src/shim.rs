@@ -16,7 +16,7 @@ macro_rules! sources {
 }
 
 const SOURCES: &[(&str, &str)] = sources![
-    "layout.h" "online.h" "arena.c" "channel.c" "clocks.c" "collectives.c" "communicators.c" "datatypes.c" "files.c" "handles.c" "messages.c"
+    "layout.h" "online.h" "arena.c" "channel.c" "clocks.c" "collectives.c" "communicators.c" "datatypes.c" "file_times.c" "files.c" "files.h" "handles.c" "messages.c"
     "process.c" "refused.c" "requests.c" "samples.c" "topologies.c" "windows.c"
 ];
 

@@ -1,5 +1,6 @@
 //! The source of the actions of a rank that is a process: its operations, and the answers to them.
 
+mod files;
 mod windows;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -10,8 +11,8 @@ use mpi_model::{ActionSource, Reply, Selection, Status};
 use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 use rustc_hash::FxHashMap;
 use trace_mmap::{
-    Action, Call, CommIdx, Communicator, CommunicatorCall, Group, RankTrace, SendMode, Slot, Source,
-    TableWriter, Tag, check_amount,
+    Action, Call, CommIdx, Communicator, CommunicatorCall, FileName, Group, RankTrace, SendMode, Slot,
+    Source, TableWriter, Tag, check_amount,
 };
 
 use crate::agreement::Agreement;
@@ -42,6 +43,10 @@ pub(crate) struct RankSource<'t> {
     communicators: FxHashMap<u32, CommIdx>,
     /// Windows, by the communicators that they are made of.
     windows: FxHashMap<CommIdx, OnlineWindow>,
+    /// Names of files, by the numbers of the rank.
+    files: FxHashMap<i32, FileName>,
+    /// Call on a file that its members agree on next.
+    file_call: Option<Call>,
     /// Requests that are not complete.
     requests: BTreeSet<u32>,
     /// Receives, with the communicator of each; those of persistent ones stay.
@@ -137,6 +142,8 @@ impl<'t> RankSource<'t> {
             awaited: Awaited::Nothing,
             communicators: [(0, CommIdx::WORLD)].into_iter().collect(),
             windows: FxHashMap::default(),
+            files: FxHashMap::default(),
+            file_call: None,
             requests: BTreeSet::new(),
             receives: FxHashMap::default(),
             sends: FxHashMap::default(),
@@ -364,6 +371,7 @@ impl<'t> RankSource<'t> {
                 self.run.warn(self.me, text);
                 return Ok(());
             }
+            OperationKind::File => return self.call_file(operation),
             OperationKind::Sampled => {
                 let place = self.text(operation);
                 self.run.samples.add(self.me.get(), place, &operation);
@@ -543,6 +551,9 @@ impl<'t> RankSource<'t> {
         }
         if kind == Some(CollectiveKind::Window) {
             return self.create_window(on);
+        }
+        if kind == Some(CollectiveKind::File) {
+            return self.exchange_on_file();
         }
         let slot = (request != NONE).then(|| self.slot(request));
         if is_neighbor {

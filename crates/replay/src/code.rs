@@ -39,6 +39,11 @@ pub trait RunningProgram: fmt::Debug + Send + Sync {
 
     /// Returns the sources of the actions of `ranks` ranks, for one run.
     fn sources(&self, ranks: u32, selection: &Selection) -> Arc<dyn ActionSources>;
+
+    /// Returns whether ranks may access files: where the platform has storage, a run is prepared for that before it begins.
+    fn accesses_files(&self) -> bool {
+        false
+    }
 }
 
 /// A program in code: a function that each rank runs, with its [`Mpi`].

@@ -68,6 +68,11 @@ pub(crate) struct Programs {
 }
 
 impl Program {
+    /// Returns whether the program runs in place of a trace, and may access files.
+    pub(crate) fn may_access_files(&self) -> bool {
+        self.spec.code.as_ref().is_some_and(|code| code.accesses_files())
+    }
+
     /// Returns whether a logical process is one of the program.
     pub(crate) fn has(&self, lp: LpId) -> bool {
         (self.first_lp.get()..self.first_lp.get() + self.trace.ranks()).contains(&lp.get())

@@ -80,7 +80,7 @@ impl RankSource<'_> {
     }
 
     /// Returns the slot of a request that is not complete.
-    fn posted(&mut self, request: u32) -> Slot {
+    pub(super) fn posted(&mut self, request: u32) -> Slot {
         self.receives.remove(&request);
         self.requests.insert(request);
         self.slot(request)

@@ -154,6 +154,7 @@ pub(super) fn settings(config: &Config) -> Result<Settings> {
 fn simulate(spec: &RunSpec, program: &Program) -> Result<()> {
     let simulation = Simulation::load(spec)?;
     simulation.execution(1).check().map_err(|why| Misuse(why.to_string()))?;
+    program.set_storage(!simulation.platform().storage().is_empty());
     simulation.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let outcome = simulation.replay(&Progress::new(spec.threads))?;
     simulation.outcome_warnings(&outcome).iter().for_each(|warning| tracing::warn!("{warning}"));

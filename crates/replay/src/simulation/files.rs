@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use netmodel::{HostId, Layout, Platform, StoragePlace};
 use pdes_core::Rank;
-use trace_mmap::FileName;
 
 use super::RunError;
 use crate::execution::Feature;
@@ -14,17 +13,22 @@ use crate::programs::Program;
 pub(super) fn file_features(program: &Program, platform: &Platform) -> BTreeSet<Feature> {
     let Program { trace, placement, .. } = program;
     let storage = platform.storage();
-    if storage.is_empty() || !trace.has_file_calls() {
+    // Which files a program accesses is not known before it runs: any that its hosts see.
+    let is_open = program.may_access_files();
+    if storage.is_empty() || !(is_open || trace.has_file_calls()) {
         return BTreeSet::new();
     }
-    let is_elsewhere = |host, file: &FileName| match storage.find(host, file.as_str()) {
+    let is_elsewhere = |host, file: &str| match storage.find(host, file) {
         Some(StoragePlace::Device(device)) => storage.host(device) != host,
         // A file that no storage has is an error of the program, which its replay finds.
         Some(StoragePlace::FileSystem(_)) | None => false,
     };
     let are_elsewhere = |rank| {
         let host = placement.host(rank);
-        let found = trace.with_rank(rank, |rank| rank.files().any(|file| is_elsewhere(host, file)));
+        if is_open && storage.directories(host).any(|directory| is_elsewhere(host, directory)) {
+            return true;
+        }
+        let found = trace.with_rank(rank, |rank| rank.files().any(|file| is_elsewhere(host, file.as_str())));
         // A damaged rank ends the run on the process that replays it.
         found.unwrap_or(false)
     };

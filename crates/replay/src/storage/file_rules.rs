@@ -14,7 +14,7 @@ use crate::programs::{Program, Programs};
 pub(crate) struct FileRules {
     /// Striping of files that hints stripe, by file system and number.
     striped: BTreeMap<(FileSystemId, u32), Striping>,
-    /// Reads may go beyond the end of files: in recorded traces the amounts are those of buffers, and others may write earlier than in the
+    /// Reads may go beyond the end of files: in recorded traces and of programs that run the amounts are those of buffers, and others may write earlier than in the
     /// replay.
     allows_reads_beyond_the_end: bool,
 }
@@ -31,9 +31,10 @@ impl FileRules {
                 });
             }
         }
-        let allows_reads_beyond_the_end = programs
-            .iter()
-            .any(|Program { trace, .. }| trace.provenance().is_recorded() || trace.has_measured_times());
+        let allows_reads_beyond_the_end = programs.iter().any(|program| {
+            let Program { trace, .. } = program;
+            program.may_access_files() || trace.provenance().is_recorded() || trace.has_measured_times()
+        });
         Self { striped: found.striped, allows_reads_beyond_the_end }
     }
 

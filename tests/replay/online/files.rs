@@ -1,0 +1,117 @@
+//! Files of programs: accesses take the time of the platform's devices, as in a replay.
+
+use std::fmt::Write as _;
+
+use pdes_replay::SavedReport;
+use predicates::str::contains;
+
+use super::{Program, SETTINGS};
+use crate::command_line::command;
+
+/// A disk that all hosts share.
+const DISK: &str = "[[platform.storage]]\ndirectory = '/'\nhost = 'node-0'\nshared = true\nread = '2GBps'\nwrite = '500MBps'\n";
+
+/// Compiles a program with a disk; `name` is its file.
+fn program(body: &str) -> Option<Program> {
+    let body = format!(
+        "MPI_File file; MPI_Status status; char name[300], *data = malloc(1000000);\n\
+         sprintf(name, \"%s.data\", argv[0]);\n#define TOGETHER MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL\n{body}"
+    );
+    let program = Program::with_body(&body)?;
+    program.folder.write("run.toml", &format!("{SETTINGS}{DISK}"));
+    Some(program)
+}
+
+/// Returns the digest and the time of a replay of a trace with the settings of the program \[s\].
+fn replay(program: &Program, flags: &[&str], trace: &str) -> (String, f64) {
+    let report = program.folder.path("replay.json");
+    let mut run = command();
+    run.arg("run")
+        .arg(program.folder.path("run.toml"))
+        .args(flags)
+        .args(["--trace", trace, "--report"])
+        .arg(&report);
+    run.assert().success();
+    let report = SavedReport::from_path(&report).unwrap();
+    (report.digest.to_string(), report.simulated_time_s)
+}
+
+/// Returns the time of the last run of the program \[s\].
+fn online_time(program: &Program) -> f64 {
+    SavedReport::from_path(&program.folder.path("report.json")).unwrap().simulated_time_s
+}
+
+/// All ways to access a file, with a view with holes: the data arrive, and the trace of the run has its digest.
+#[test]
+fn accesses_take_the_time_of_the_replay_of_their_record() {
+    let body = "MPI_File_open(TOGETHER, &file);\nint n = 250000, *mine = (int *)data, right = 1, count;\nMPI_Request request;\n\
+        for (int i = 0; i < n; i++) mine[i] = rank * n + i;\nMPI_File_write_at_all(file, 4 * n * rank, mine, n, MPI_INT, &status);\n\
+        MPI_File_sync(file);\nint next = (rank + 1) % size;\nMPI_File_read_at_all(file, 4 * n * next, mine, n, MPI_INT, &status);\n\
+        for (int i = 0; i < n; i++) right &= mine[i] == next * n + i;\n\
+        MPI_Datatype column;\nMPI_Type_vector(100, 1, size, MPI_INT, &column);\nMPI_Type_create_resized(column, 0, 400 * size, &column);\n\
+        MPI_Type_commit(&column);\nMPI_File_set_view(file, 4 * rank, MPI_INT, column, \"native\", MPI_INFO_NULL);\n\
+        for (int i = 0; i < 100; i++) mine[i] = rank;\nMPI_File_iwrite(file, mine, 100, MPI_INT, &request);\nMPI_Wait(&request, &status);\n\
+        MPI_Get_count(&status, MPI_INT, &count);\nright &= count == 100;\nMPI_File_sync(file);\n\
+        MPI_File_set_view(file, 0, MPI_INT, MPI_INT, \"native\", MPI_INFO_NULL);\n\
+        MPI_File_seek(file, 10, MPI_SEEK_SET);\nMPI_File_read(file, mine, size, MPI_INT, &status);\n\
+        for (int i = 0; i < size; i++) right &= mine[i] == (10 + i) % size;\n\
+        MPI_File_read_all_begin(file, mine, rank == 0, MPI_INT);\nMPI_File_read_all_end(file, mine, &status);\n\
+        MPI_File_write_ordered(file, &rank, 1, MPI_INT, &status);\n\
+        MPI_File_close(&file);\nMPI_Type_free(&column);\nprintf(\"%d\\n\", right);";
+    let Some(program) = program(body) else { return };
+    let trace = program.folder.path("run.pdt").to_string_lossy().into_owned();
+    for (flags, least) in [(["--model", "contention-free"], 0.0025), (["--threads", "2"], 0.01)] {
+        let (lines, digest) =
+            program.lines_and_digest(4, &[&flags as &[&str], &["--record", &trace]].concat());
+        assert_eq!(lines, ["1"; 4]);
+        let time = online_time(&program);
+        // A megabyte of each rank is written and read, of all of them one after the other if they share the disk.
+        assert!(time > least, "{flags:?}: {time}");
+        assert_eq!(replay(&program, &flags, &trace), (digest, time), "{flags:?}");
+    }
+}
+
+/// Parts that lie side by side take the time of the calls in a trace.
+#[test]
+fn collective_accesses_take_the_time_of_those_of_a_trace() {
+    let body = "MPI_File_open(TOGETHER, &file);\nMPI_File_write_at_all(file, 1000000 * rank, data, 1000000, MPI_BYTE, &status);\n\
+        MPI_File_seek(file, 500000 * rank, MPI_SEEK_SET);\nMPI_File_read_all(file, data, 500000, MPI_BYTE, &status);\nMPI_File_close(&file);";
+    let Some(program) = program(body) else { return };
+    let file = format!("{}.data", program.file.display());
+    let mut text = String::new();
+    for rank in 0..4 {
+        write!(
+            text,
+            "{rank} init\n{rank} io-open {file}\n{rank} io-write_at_all {file} {} 1000000\n{rank} io-seek {file} {}\n\
+             {rank} io-read_all {file} 500000\n{rank} io-close {file}\n{rank} finalize\n",
+            1_000_000 * rank,
+            500_000 * rank
+        )
+        .unwrap();
+    }
+    let trace = program.folder.write("trace.txt", &text).to_string_lossy().into_owned();
+    program.lines_and_digest(4, &[]);
+    assert_eq!(online_time(&program), replay(&program, &[], &trace).1);
+}
+
+#[test]
+fn what_accesses_leave_out_is_warned_of() {
+    let body = "MPI_Info info; MPI_Info_create(&info); MPI_Info_set(info, \"cb_nodes\", \"2\");\n\
+        MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file);\n\
+        MPI_File_write_at_all(file, 1000 * rank, data, 500, MPI_BYTE, &status);\nMPI_Request request;\n\
+        MPI_File_iwrite_at_all(file, 1000 * rank, data, 500, MPI_BYTE, &request);\nMPI_Wait(&request, &status);\nMPI_File_close(&file);";
+    let Some(program) = program(body) else { return };
+    let run = program.run(2, &[]).success();
+    for message in [
+        "the hint cb_nodes of a file does not change the time of accesses, called from /",
+        "the parts of a collective access do not lie side by side",
+        "a nonblocking collective access takes the time of one of the rank alone",
+    ] {
+        let output = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        assert!(output.contains(message), "{message}: {output}");
+    }
+    program.folder.write("run.toml", &format!("{SETTINGS}{}", DISK.replace("'/'", "'/scratch'")));
+    program.run(2, &[]).code(1).stderr(contains(".data"));
+    program.folder.write("run.toml", SETTINGS);
+    program.run(2, &[]).success().stderr(contains("accesses to files took no time"));
+}
