@@ -2,6 +2,8 @@
 
 #[path = "online/files.rs"]
 mod files;
+#[path = "online/folding.rs"]
+mod folding;
 #[path = "online/oracle.rs"]
 mod oracle;
 #[path = "online/samples.rs"]

@@ -76,6 +76,8 @@ extern struct header *shared;
 extern struct slot *own;
 
 bool is_outside(void);
+/* Returns whether the program itself runs, and not this library nor the real one for it. */
+bool is_of_program(void);
 /* Lets a function of this library call another one by its name. */
 void depth_down(void);
 void depth_up(void);
@@ -139,6 +141,12 @@ void init_samples(void);
 void check_no_block(void);
 /* Tells the simulator how often the blocks have been executed. */
 void report_samples(void);
+
+/* ---- folding of memory (folding.c) ---- */
+
+/* Makes the memory that all ranks share. */
+void init_folding(void);
+void warn_of_folding(void);
 
 /* ---- data (datatypes.c) ---- */
 

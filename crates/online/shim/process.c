@@ -45,6 +45,8 @@ void *real_function(const char *name)
   return function;
 }
 
+bool is_of_program(void) { return depth == 0 && !nested; }
+
 bool is_outside(void) { return own && is_rank_thread && depth == 0; }
 
 void depth_down(void) { depth--, nested++; }
@@ -349,6 +351,7 @@ static void fork_ranks(void)
     _exit(1);
   }
   init_samples();
+  init_folding();
   for (int rank = 0; rank < world_size; rank++) {
     pid_t child = fork();
     if (child == 0) {
@@ -481,6 +484,7 @@ int MPI_Finalize(void)
   warn_of_communicators();
   warn_of_made();
   report_samples();
+  warn_of_folding();
   answer((struct operation){.kind = OP_FINALIZE});
   own->is_finalized = 1;
   is_finalized = true;

@@ -147,7 +147,16 @@ pub(super) fn settings(config: &Config) -> Result<Settings> {
         OnlineClock::All => Clocks::All,
     };
     let speed = config.speed()?.unwrap_or(DEFAULT_SPEED);
-    Ok(Settings { computation, clocks, speed, debugged: None, threads: config.threads()?, explores: false })
+    let fold_bytes = online.fold_bytes()?;
+    Ok(Settings {
+        computation,
+        clocks,
+        speed,
+        debugged: None,
+        fold_bytes,
+        threads: config.threads()?,
+        explores: false,
+    })
 }
 
 /// Runs the simulation, and writes what it finds.

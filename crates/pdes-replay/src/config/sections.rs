@@ -438,6 +438,9 @@ pub struct OnlineSection {
     /// Time of each computation, on a host as fast as this machine.
     #[schemars(extend("x-default" = "required with `fixed`"))]
     pub fixed_s: Option<Seconds>,
+    /// Smallest allocation that is [folded](online.md#folded-memory): the same memory for all ranks.
+    #[schemars(extend("x-default" = "none"))]
+    pub fold_bytes: Option<Size>,
 }
 
 /// Time of computations of a program that runs online.
@@ -467,6 +470,22 @@ pub enum OnlineClock {
 }
 
 impl OnlineSection {
+    /// Returns the size of the smallest allocation that is folded \[B\].
+    ///
+    /// # Errors
+    /// It is smaller than a page, whose parts ranks cannot share.
+    pub fn fold_bytes(&self) -> Result<Option<u64>, ConfigError> {
+        const PAGE: f64 = 4096.0;
+        match self.fold_bytes {
+            Some(Size(bytes)) if bytes < PAGE => Err(ConfigError::Value {
+                section: "online",
+                key: "fold_bytes",
+                message: format!("found {bytes} B, expected at least {PAGE}, a page"),
+            }),
+            bytes => Ok(bytes.map(|Size(bytes)| bytes as u64)),
+        }
+    }
+
     /// Returns the time of each computation \[s\].
     ///
     /// # Errors
