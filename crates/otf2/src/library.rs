@@ -22,6 +22,11 @@ pub(crate) const GROUP_TYPE_COMM_LOCATIONS: u8 = 4;
 pub(crate) const GROUP_TYPE_COMM_GROUP: u8 = 5;
 pub(crate) const PARADIGM_MPI: u8 = 4;
 pub(crate) const UNDEFINED_U32: u32 = u32::MAX;
+pub(crate) const TYPE_UINT64: u8 = 4;
+pub(crate) const TYPE_INT64: u8 = 8;
+pub(crate) const BASE_DECIMAL: u8 = 1;
+/// Mode of a metric that counts from the start of the measurement.
+pub(crate) const ACCUMULATED_START: u8 = 0;
 
 #[link(name = "otf2")]
 unsafe extern "C" {

@@ -6,5 +6,5 @@ mod events;
 mod ffi;
 
 pub use archive::Otf2Error;
-pub use definitions::{Communicator, Definitions, Group, GroupKind, Location, Region};
+pub use definitions::{Communicator, Counter, Definitions, Group, GroupKind, Location, Region};
 pub use events::{Event, read_events};

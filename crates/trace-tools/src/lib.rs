@@ -144,6 +144,8 @@ pub use hdtrace::HdtraceError;
 pub use liballprof::LiballprofError;
 pub use line::TextLine;
 pub use lint::{LINTS, Lint, Suspicion, TraceFacts, lint};
+#[cfg(feature = "otf2")]
+pub use load::convert_counted;
 pub use load::{convert, from_text, load, load_as, open};
 #[cfg(feature = "otf2")]
 pub use otf2::Otf2ProgramError;

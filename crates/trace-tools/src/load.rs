@@ -7,7 +7,11 @@ use trace_mmap::{
 };
 
 use crate::files;
+#[cfg(feature = "otf2")]
+use crate::format::Candidate;
 use crate::format::{FORMATS, Format, Input, open_input};
+#[cfg(feature = "otf2")]
+use crate::otf2;
 
 /// Loads a trace of any of the [`FORMATS`].
 ///
@@ -101,4 +105,23 @@ pub fn convert(input: &Path, output: &Path, options: &ConvertOptions<'_>) -> Res
         }
         Input::Source(source) => trace_mmap::convert(source, output, options),
     }
+}
+
+/// Converts an archive of OTF2 whose computations are counted by a metric, such as `PAPI_TOT_INS`, in place of their times.
+///
+/// # Errors
+/// Fails as [`convert`], and if the trace is no archive of OTF2, or has no such counter or no values of it on a rank.
+#[cfg(feature = "otf2")]
+pub fn convert_counted(
+    input: &Path,
+    output: &Path,
+    counter: &str,
+    options: &ConvertOptions<'_>,
+) -> Result<Converted, WriteError> {
+    let candidate = Candidate::new(input)?;
+    if !otf2::knows(&candidate) {
+        let (path, counter) = (input.to_path_buf(), counter.to_owned());
+        return Err(TraceError::Source(otf2::Otf2ProgramError::NotOtf2 { path, counter }.into()).into());
+    }
+    trace_mmap::convert(otf2::open_counted(&candidate, Some(counter))?, output, options)
 }

@@ -10,10 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::otf2::reader::{Definitions, GroupKind, Otf2Error};
+use ::otf2::reader::{Counter, Definitions, GroupKind, Otf2Error};
 use pdes_core::Rank;
 use rustc_hash::FxHashMap;
-use trace_mmap::{CommId, Group, MAX_RANKS, TraceError, TraceSource};
+use trace_mmap::{CommId, Group, MAX_RANKS, TraceError, TraceSource, WorkMetric};
 
 use crate::format::Candidate;
 use crate::timed::{Communicators, Given, Handle, TimedCalls, TimedProgram, source};
@@ -50,6 +50,37 @@ pub enum Otf2ProgramError {
         /// The member.
         member: u64,
     },
+    /// There is no counter of a name.
+    #[error("{}: the archive has no counter {counter:?}, expected {}", anchor.display(), expected(known))]
+    NoCounter {
+        /// The anchor.
+        anchor: PathBuf,
+        /// The name.
+        counter: String,
+        /// The names of the counters of the archive.
+        known: Vec<String>,
+    },
+    /// Another format has no counters.
+    #[error("{}: this is no archive of OTF2, which alone has counters such as {counter:?}", path.display())]
+    NotOtf2 {
+        /// The trace.
+        path: PathBuf,
+        /// The name.
+        counter: String,
+    },
+    /// A rank has no values of the counter.
+    #[error("the rank has no value of the counter {counter:?}, by which its computations are measured")]
+    NoValue {
+        /// The name.
+        counter: String,
+    },
+}
+
+fn expected(known: &[String]) -> String {
+    match known {
+        [] => "none: it has no metric that counts from the start in whole numbers".to_owned(),
+        known => format!("one of {}", known.join(", ")),
+    }
 }
 
 /// Returns whether a candidate is an anchor, or a directory with one.
@@ -60,6 +91,14 @@ pub(crate) fn knows(candidate: &Candidate) -> bool {
 
 /// Opens an archive: reads its definitions, and the amounts of collective operations on vectors if it has any.
 pub(crate) fn open(candidate: &Candidate) -> Result<Box<dyn TraceSource>, TraceError> {
+    open_counted(candidate, None)
+}
+
+/// Opens an archive whose computations are counted by a metric, if one is named, else timed.
+pub(crate) fn open_counted(
+    candidate: &Candidate,
+    counter: Option<&str>,
+) -> Result<Box<dyn TraceSource>, TraceError> {
     let anchor = match candidate.member(END) {
         Some(anchor) => anchor.path().to_path_buf(),
         None => candidate.path().to_path_buf(),
@@ -69,6 +108,10 @@ pub(crate) fn open(candidate: &Candidate) -> Result<Box<dyn TraceSource>, TraceE
     if definitions.ticks_per_second == 0 {
         return Err(wrong(Otf2ProgramError::NoClock { anchor }));
     }
+    let counters = match counter {
+        Some(counter) => counters(&anchor, &definitions, counter).map_err(wrong)?,
+        None => Vec::new(),
+    };
     let locations = locations(&definitions);
     let ranks = u32::try_from(locations.len()).ok().filter(|ranks| *ranks <= MAX_RANKS);
     let ranks = match ranks {
@@ -84,7 +127,22 @@ pub(crate) fn open(candidate: &Candidate) -> Result<Box<dyn TraceSource>, TraceE
     let files = files(&anchor);
     let events = |location: &u64| anchor.with_extension("").join(format!("{location}.evt"));
     let event_files = locations.iter().map(events).collect();
-    Ok(source(Otf2 { anchor, files, event_files, definitions, locations, communicators, vectors }))
+    Ok(source(Otf2 { anchor, files, event_files, definitions, counters, locations, communicators, vectors }))
+}
+
+/// Returns the counters of a name, of which each metric may have one.
+fn counters(anchor: &Path, definitions: &Definitions, name: &str) -> Result<Vec<Counter>, Otf2ProgramError> {
+    let named = definitions.counters.iter().filter(|counter| counter.name == name);
+    let found: Vec<Counter> = named.cloned().collect();
+    if found.is_empty() {
+        let mut known: Vec<String> =
+            definitions.counters.iter().map(|counter| counter.name.clone()).collect();
+        known.sort_unstable();
+        known.dedup();
+        let (anchor, counter) = (anchor.to_path_buf(), name.to_owned());
+        return Err(Otf2ProgramError::NoCounter { anchor, counter, known });
+    }
+    Ok(found)
 }
 
 fn library(error: Otf2Error) -> TraceError {
@@ -163,6 +221,8 @@ struct Otf2 {
     /// The files with the events of the ranks, for errors.
     event_files: Vec<PathBuf>,
     definitions: Definitions,
+    /// The counters that measure computations; none if times do.
+    counters: Vec<Counter>,
     /// The locations of the ranks.
     locations: Vec<u64>,
     communicators: Communicators,
@@ -186,6 +246,16 @@ impl TimedCalls for Otf2 {
 
     fn ranks(&self) -> Result<u32, TraceError> {
         Ok(self.locations.len() as u32)
+    }
+
+    /// Counts of instructions are known as such, others are flops.
+    fn work_metric(&self) -> Option<WorkMetric> {
+        match self.counters.first() {
+            None => Some(WorkMetric::Time { rate: 1e9 }),
+            Some(counter) => {
+                ["PAPI_TOT_INS", "instructions"].contains(&&*counter.name).then_some(WorkMetric::Instructions)
+            }
+        }
     }
 
     fn shared(&self) -> Result<(), TraceError> {

@@ -50,6 +50,11 @@ pub(crate) trait TimedCalls: fmt::Debug + Send + Sync + 'static {
         false
     }
 
+    /// Returns what computations count.
+    fn work_metric(&self) -> Option<WorkMetric> {
+        Some(WorkMetric::Time { rate: NANOS })
+    }
+
     /// Reads what all ranks share.
     fn shared(&self) -> Result<Self::Shared, TraceError>;
 
@@ -68,10 +73,13 @@ pub(crate) fn source(trace: impl TimedCalls) -> Box<dyn TraceSource> {
 }
 
 /// The time between calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Between {
     Computation,
     Idleness,
+    /// Computation of so many flops.
+    #[cfg(feature = "otf2")]
+    Counted(f64),
 }
 
 /// An operation of a rank, with its measured time \[ns\] and the number of its line or record.
@@ -119,9 +127,19 @@ impl TimedProgram<'_> {
 
     /// Passes the time until an instant \[ns\], if that is later than [now](Self::now).
     pub(crate) fn pass(&mut self, until: u64, between: Between, line: u64) -> Result<(), TraceError> {
-        let Some(nanos @ 1..) = until.checked_sub(self.now) else { return Ok(()) };
-        self.now = until;
+        let nanos = until.saturating_sub(self.now);
+        self.now += nanos;
+        let is_nothing = match between {
+            #[cfg(feature = "otf2")]
+            Between::Counted(flops) => nanos == 0 && flops == 0.0,
+            _ => nanos == 0,
+        };
+        if is_nothing {
+            return Ok(());
+        }
         let op = match between {
+            #[cfg(feature = "otf2")]
+            Between::Counted(flops) => Op::Compute { flops },
             Between::Computation => Op::Compute { flops: nanos as f64 },
             Between::Idleness => Op::Sleep { seconds: nanos as f64 / NANOS },
         };
@@ -265,7 +283,7 @@ impl<T: TimedCalls> TraceSource for Source<T> {
     }
 
     fn work_metric(&self) -> Option<WorkMetric> {
-        Some(WorkMetric::Time { rate: NANOS })
+        self.0.work_metric()
     }
 
     fn read(&self, ranks: &mut RankBuilders<'_>) -> Result<(), TraceError> {

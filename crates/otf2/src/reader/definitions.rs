@@ -10,7 +10,7 @@ use super::archive::{Otf2Error, Reader};
 use super::ffi;
 
 /// The definitions of an archive.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Definitions {
     /// Ticks of the clock per second; 0 if the archive does not tell.
     pub ticks_per_second: u64,
@@ -22,6 +22,21 @@ pub struct Definitions {
     pub groups: BTreeMap<u32, Group>,
     /// Communicators by number.
     pub communicators: BTreeMap<u32, Communicator>,
+    /// Metrics that count from the start of the measurement, in whole numbers.
+    pub counters: Vec<Counter>,
+}
+
+/// A counter of threads, such as one of PAPI.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counter {
+    /// Its name.
+    pub name: String,
+    /// The number of the metric in events.
+    pub metric: u32,
+    /// The index of the value in these.
+    pub index: u8,
+    /// What a unit of the value stands for.
+    pub scale: f64,
 }
 
 /// A location: a thread, a stream of an accelerator, or a metric.
@@ -82,6 +97,10 @@ struct Collected {
     strings: BTreeMap<u32, String>,
     /// The number of the name of each region.
     names: Vec<(u32, u32)>,
+    /// The number of the name and the scale of each counter.
+    members: BTreeMap<u32, (u32, f64)>,
+    /// The members of each metric.
+    metrics: Vec<(u32, Vec<u32>)>,
 }
 
 impl Definitions {
@@ -105,6 +124,8 @@ impl Definitions {
             ffi::OTF2_GlobalDefReaderCallbacks_SetRegionCallback(callbacks, on_region);
             ffi::OTF2_GlobalDefReaderCallbacks_SetGroupCallback(callbacks, on_group);
             ffi::OTF2_GlobalDefReaderCallbacks_SetCommCallback(callbacks, on_communicator);
+            ffi::OTF2_GlobalDefReaderCallbacks_SetMetricMemberCallback(callbacks, on_metric_member);
+            ffi::OTF2_GlobalDefReaderCallbacks_SetMetricClassCallback(callbacks, on_metric_class);
             let data = (&raw mut collected).cast();
             let registered =
                 ffi::OTF2_Reader_RegisterGlobalDefCallbacks(reader.raw(), definitions, callbacks, data);
@@ -115,7 +136,15 @@ impl Definitions {
                 ffi::OTF2_Reader_ReadAllGlobalDefinitions(reader.raw(), definitions, &raw mut read),
             )?;
         }
-        let Collected { mut definitions, strings, names } = collected;
+        let Collected { mut definitions, strings, names, members, metrics } = collected;
+        for (metric, of_metric) in metrics {
+            for (index, member) in (0..).zip(of_metric) {
+                if let Some((name, scale)) = members.get(&member) {
+                    let name = strings.get(name).cloned().unwrap_or_default();
+                    definitions.counters.push(Counter { name, metric, index, scale: *scale });
+                }
+            }
+        }
         for (region, name) in names {
             if let (Some(region), Some(name)) = (definitions.regions.get_mut(&region), strings.get(&name)) {
                 region.name.clone_from(name);
@@ -202,5 +231,41 @@ extern "C" fn on_group(
 extern "C" fn on_communicator(data: *mut c_void, own: u32, _: u32, group: u32, _: u32, _: u32) -> c_int {
     // SAFETY: the library passes what was registered.
     unsafe { collected(data) }.definitions.communicators.insert(own, Communicator { group });
+    ffi::SUCCESS
+}
+
+extern "C" fn on_metric_member(
+    data: *mut c_void,
+    own: u32,
+    name: u32,
+    _: u32,
+    _: u8,
+    mode: u8,
+    kind: u8,
+    base: u8,
+    exponent: i64,
+    _: u32,
+) -> c_int {
+    if mode == ffi::ACCUMULATED_START && matches!(kind, ffi::TYPE_INT64 | ffi::TYPE_UINT64) {
+        let base: f64 = if base == ffi::BASE_DECIMAL { 10.0 } else { 2.0 };
+        let scale = base.powi(exponent.clamp(-1000, 1000) as i32);
+        // SAFETY: the library passes what was registered.
+        unsafe { collected(data) }.members.insert(own, (name, scale));
+    }
+    ffi::SUCCESS
+}
+
+extern "C" fn on_metric_class(
+    data: *mut c_void,
+    own: u32,
+    count: u8,
+    members: *const u32,
+    _: u8,
+    _: u8,
+) -> c_int {
+    // SAFETY: the library passes so many members; the pointer of none may be null.
+    let members = if count == 0 { &[] } else { unsafe { slice::from_raw_parts(members, count.into()) } };
+    // SAFETY: the library passes what was registered.
+    unsafe { collected(data) }.metrics.push((own, members.to_vec()));
     ffi::SUCCESS
 }

@@ -3,6 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::path::Path;
+use std::slice;
 
 use super::archive::{Otf2Error, Reader};
 use super::ffi::{self, AttributeList};
@@ -17,6 +18,8 @@ pub enum Event {
     Leave { region: u32 },
     /// The measurement is switched on or off.
     Measurement { is_on: bool },
+    /// A value of a metric: its number, and the index of the value among those of the metric.
+    Metric { metric: u32, index: u8, value: u64 },
     /// A blocking send.
     Send { receiver: u32, communicator: u32, tag: u32, bytes: u64 },
     /// A blocking receive.
@@ -84,6 +87,7 @@ pub fn read_events(
         let events = reader.handle(EVENTS, ffi::OTF2_Reader_GetEvtReader(raw, location))?;
         let callbacks = reader.handle(EVENTS, ffi::OTF2_EvtReaderCallbacks_New())?;
         set_callbacks(callbacks);
+        ffi::OTF2_EvtReaderCallbacks_SetMetricCallback(callbacks, on_metric);
         let registered =
             ffi::OTF2_Reader_RegisterEvtCallbacks(raw, events, callbacks, (&raw mut take).cast());
         ffi::OTF2_EvtReaderCallbacks_Delete(callbacks);
@@ -155,6 +159,35 @@ callbacks! {
     on_collective_complete OTF2_EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(
         operation: u8, communicator: u32, root: u32, sent: u64, received: u64, request: u64
     ) => Event::CollectiveComplete { operation, communicator, root: defined(root), sent, received, request };
+}
+
+extern "C" fn on_metric(
+    _: u64,
+    time: u64,
+    _: u64,
+    data: *mut c_void,
+    _: *mut AttributeList,
+    metric: u32,
+    count: u8,
+    types: *const u8,
+    values: *const u64,
+) -> c_int {
+    if count == 0 {
+        return ffi::SUCCESS;
+    }
+    // SAFETY: the library passes so many types and values, which are unions of 8 bytes.
+    let (types, values) =
+        unsafe { (slice::from_raw_parts(types, count.into()), slice::from_raw_parts(values, count.into())) };
+    for (index, (kind, value)) in (0..).zip(types.iter().zip(values)) {
+        // The values of other types are no counters.
+        if matches!(*kind, ffi::TYPE_INT64 | ffi::TYPE_UINT64) {
+            let code = take(time, data, Event::Metric { metric, index, value: *value });
+            if code != ffi::SUCCESS {
+                return code;
+            }
+        }
+    }
+    ffi::SUCCESS
 }
 
 fn defined(rank: u32) -> Option<u32> {

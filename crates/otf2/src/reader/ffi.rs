@@ -5,8 +5,8 @@ use std::ffi::{c_char, c_int, c_void};
 
 use crate::library::handles;
 pub(crate) use crate::library::{
-    AttributeList, GROUP_TYPE_COMM_GROUP, GROUP_TYPE_COMM_LOCATIONS, LOCATION_TYPE_CPU_THREAD, PARADIGM_MPI,
-    SUCCESS, UNDEFINED_U32,
+    ACCUMULATED_START, AttributeList, BASE_DECIMAL, GROUP_TYPE_COMM_GROUP, GROUP_TYPE_COMM_LOCATIONS,
+    LOCATION_TYPE_CPU_THREAD, PARADIGM_MPI, SUCCESS, TYPE_INT64, TYPE_UINT64, UNDEFINED_U32,
 };
 
 handles!(Reader, GlobalDefReader, DefReader, EvtReader, DefCallbacks, EvtCallbacks);
@@ -37,6 +37,7 @@ events! {
     OnRegion OTF2_EvtReaderCallbacks_SetEnterCallback(u32);
     OnLeave OTF2_EvtReaderCallbacks_SetLeaveCallback(u32);
     OnMeasurement OTF2_EvtReaderCallbacks_SetMeasurementOnOffCallback(u8);
+    OnMetric OTF2_EvtReaderCallbacks_SetMetricCallback(u32, u8, *const u8, *const u64);
     OnSend OTF2_EvtReaderCallbacks_SetMpiSendCallback(u32, u32, u32, u64);
     OnRecv OTF2_EvtReaderCallbacks_SetMpiRecvCallback(u32, u32, u32, u64);
     OnIsend OTF2_EvtReaderCallbacks_SetMpiIsendCallback(u32, u32, u32, u64, u64);
@@ -69,6 +70,8 @@ definitions! {
     OnRegionDefinition OTF2_GlobalDefReaderCallbacks_SetRegionCallback(u32, u32, u32, u32, u8, u8, u32, u32, u32, u32);
     OnGroup OTF2_GlobalDefReaderCallbacks_SetGroupCallback(u32, u32, u8, u8, u32, u32, *const u64);
     OnCommunicator OTF2_GlobalDefReaderCallbacks_SetCommCallback(u32, u32, u32, u32, u32);
+    OnMetricMember OTF2_GlobalDefReaderCallbacks_SetMetricMemberCallback(u32, u32, u32, u8, u8, u8, u8, i64, u32);
+    OnMetricClass OTF2_GlobalDefReaderCallbacks_SetMetricClassCallback(u32, u8, *const u32, u8, u8);
 }
 
 #[link(name = "otf2")]

@@ -165,6 +165,27 @@ impl Archive {
         check("OTF2_EvtWriter_Leave", code)
     }
 
+    /// Writes the value of a counter, by its number.
+    ///
+    /// # Errors
+    /// Fails if no location is open, or its file cannot be written.
+    pub fn counter(&mut self, time: u64, counter: u32, value: u64) -> Result<(), Otf2Error> {
+        let (writer, kind) = (self.writer()?, ffi::TYPE_UINT64);
+        // SAFETY: the writer is open; there may be no attributes, and there is one type and one value, a union of 8 bytes.
+        let code = unsafe {
+            ffi::OTF2_EvtWriter_Metric(
+                writer,
+                ptr::null_mut(),
+                time,
+                counter,
+                1,
+                &raw const kind,
+                &raw const value,
+            )
+        };
+        check("OTF2_EvtWriter_Metric", code)
+    }
+
     /// Writes the send of a message to rank `to` of the world communicator.
     ///
     /// # Errors

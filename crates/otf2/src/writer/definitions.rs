@@ -109,6 +109,36 @@ impl Definitions {
         check("OTF2_GlobalDefWriter_WriteRegion", code)
     }
 
+    /// Defines a counter of threads from the start of the measurement by its number, and the number of its name.
+    ///
+    /// # Errors
+    /// Fails if the library fails.
+    pub fn counter(&mut self, number: u32, name: u32) -> Result<(), Otf2Error> {
+        let (raw, empty) = (self.raw.as_ptr(), self.empty()?);
+        // SAFETY: as above.
+        let code = unsafe {
+            ffi::OTF2_GlobalDefWriter_WriteMetricMember(
+                raw,
+                number,
+                name,
+                empty,
+                ffi::METRIC_TYPE_PAPI,
+                ffi::ACCUMULATED_START,
+                ffi::TYPE_UINT64,
+                ffi::BASE_DECIMAL,
+                0,
+                empty,
+            )
+        };
+        check("OTF2_GlobalDefWriter_WriteMetricMember", code)?;
+        let (occurrence, kind) = (ffi::METRIC_STRICTLY_SYNCHRONOUS, ffi::RECORDER_KIND_CPU);
+        // SAFETY: as above, and there is one member.
+        let code = unsafe {
+            ffi::OTF2_GlobalDefWriter_WriteMetricClass(raw, number, 1, &raw const number, occurrence, kind)
+        };
+        check("OTF2_GlobalDefWriter_WriteMetricClass", code)
+    }
+
     /// Defines a location, which is a process of its own, by its number, the number of the process (from 0), the number
     /// of its name, and its number of events.
     ///

@@ -5,8 +5,8 @@ use std::ffi::{c_char, c_int, c_void};
 
 use crate::library::handles;
 pub(crate) use crate::library::{
-    AttributeList, GROUP_TYPE_COMM_GROUP, GROUP_TYPE_COMM_LOCATIONS, LOCATION_TYPE_CPU_THREAD, PARADIGM_MPI,
-    SUCCESS, UNDEFINED_U32,
+    ACCUMULATED_START, AttributeList, BASE_DECIMAL, GROUP_TYPE_COMM_GROUP, GROUP_TYPE_COMM_LOCATIONS,
+    LOCATION_TYPE_CPU_THREAD, PARADIGM_MPI, SUCCESS, TYPE_UINT64, UNDEFINED_U32,
 };
 
 handles!(Archive, EvtWriter, DefWriter, GlobalDefWriter);
@@ -20,6 +20,9 @@ pub(crate) const FLUSH: u8 = 1;
 pub(crate) const UNDEFINED_TIMESTAMP: u64 = u64::MAX;
 pub(crate) const LOCATION_GROUP_TYPE_PROCESS: u8 = 1;
 pub(crate) const PARADIGM_USER: u8 = 1;
+pub(crate) const METRIC_TYPE_PAPI: u8 = 1;
+pub(crate) const METRIC_STRICTLY_SYNCHRONOUS: u8 = 0;
+pub(crate) const RECORDER_KIND_CPU: u8 = 2;
 pub(crate) const ROLE_FUNCTION: u8 = 1;
 pub(crate) const ROLE_CODE: u8 = 4;
 pub(crate) const ROLE_BARRIER: u8 = 15;
@@ -76,6 +79,15 @@ unsafe extern "C" {
         attributes: *mut AttributeList,
         time: u64,
         region: u32,
+    ) -> c_int;
+    pub(crate) fn OTF2_EvtWriter_Metric(
+        writer: *mut EvtWriter,
+        attributes: *mut AttributeList,
+        time: u64,
+        metric: u32,
+        count: u8,
+        types: *const u8,
+        values: *const u64,
     ) -> c_int;
     pub(crate) fn OTF2_EvtWriter_MpiSend(
         writer: *mut EvtWriter,
@@ -153,6 +165,26 @@ unsafe extern "C" {
         flags: u32,
         count: u32,
         members: *const u64,
+    ) -> c_int;
+    pub(crate) fn OTF2_GlobalDefWriter_WriteMetricMember(
+        writer: *mut GlobalDefWriter,
+        own: u32,
+        name: u32,
+        description: u32,
+        kind: u8,
+        mode: u8,
+        value_type: u8,
+        base: u8,
+        exponent: i64,
+        unit: u32,
+    ) -> c_int;
+    pub(crate) fn OTF2_GlobalDefWriter_WriteMetricClass(
+        writer: *mut GlobalDefWriter,
+        own: u32,
+        count: u8,
+        members: *const u32,
+        occurrence: u8,
+        recorder_kind: u8,
     ) -> c_int;
     pub(crate) fn OTF2_GlobalDefWriter_WriteComm(
         writer: *mut GlobalDefWriter,

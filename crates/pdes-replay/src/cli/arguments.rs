@@ -172,6 +172,9 @@ pub(crate) enum TraceCommand {
         /// Flops per second at which times became the amounts of text, such as 3Gf or 3e9 (SMPI's smpi/host-speed); the archive tells it.
         #[arg(long, value_name = "SPEED", value_parser = parse_rate::<Speed>, allow_negative_numbers = true)]
         speed: Option<f64>,
+        /// Metric of an OTF2 archive that counts computations in place of their times, such as PAPI_TOT_INS.
+        #[arg(long, value_name = "NAME", conflicts_with = "speed")]
+        counter: Option<String>,
         #[command(flatten)]
         chakra: super::trace::chakra::ChakraArguments,
     },

@@ -17,8 +17,8 @@ use anyhow::{Context, Result};
 use pdes_core::Rank;
 use serde_json::{Number, json};
 use trace_mmap::{
-    ConvertOptions, Cut, Finding, Folding, Info, LoadOptions, NoteKind, PairTraffic, Provenance, Storage,
-    Summary, Trace, UnmodelledCalls, WorkMetric,
+    ConvertOptions, Converted, Cut, Finding, Folding, Info, LoadOptions, NoteKind, PairTraffic, Provenance,
+    Storage, Summary, Trace, UnmodelledCalls, WorkMetric,
 };
 use trace_tools::{Export, Extrapolated, ExtrapolationOptions, FORMATS, Input, Suspicion, open_input};
 
@@ -54,6 +54,7 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
             flat,
             shards,
             speed,
+            counter: None,
             chakra,
         } if ExecutionTrace::knows(trace) => {
             if (*threads, *flat, *shards, *speed) != (1, false, 1, None) {
@@ -66,31 +67,48 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
             let hint = "--algorithm and its options, --gpu-speed and --gpu-bandwidth are for Chakra execution traces (.et)";
             return Err(Misuse(hint.to_owned()).into());
         }
-        TraceCommand::Convert { trace, output, from, threads, flat, shards, speed, chakra: _ }
-            if *from == TraceFormat::Goal || is_schedule_file(trace) =>
-        {
+        TraceCommand::Convert {
+            trace,
+            output,
+            from,
+            threads,
+            flat,
+            shards,
+            speed,
+            counter: None,
+            chakra: _,
+        } if *from == TraceFormat::Goal || is_schedule_file(trace) => {
             if (*threads, *flat, *shards, *speed) != (1, false, 1, None) {
                 let hint = "--threads, --flat, --shards and --speed are for traces of MPI programs, not for GOAL schedules";
                 return Err(Misuse(hint.to_owned()).into());
             }
             goal::convert(trace, output)?
         }
-        TraceCommand::Convert { trace, output, from: _, threads, flat, shards, speed, chakra: _ } => {
-            match Export::of(output) {
-                Some(export) if *flat || *shards != 1 => {
-                    let hint = format!("--flat and --shards are for archives, not for {}", export.name);
-                    return Err(Misuse(hint).into());
-                }
-                Some(export) => write_export(export, trace, output, *speed)?,
-                None => {
-                    let folding = if *flat { Folding::Never } else { Folding::WhereFaster };
-                    let provenance = speed.map(|speed| with_speed(trace, speed)).transpose()?;
-                    let options =
-                        ConvertOptions { folding, shards: *shards, provenance, ..ConvertOptions::default() };
-                    convert(trace, output, *threads, options)?
-                }
+        TraceCommand::Convert {
+            trace,
+            output,
+            from: _,
+            threads,
+            flat,
+            shards,
+            speed,
+            counter,
+            chakra: _,
+        } => match Export::of(output) {
+            Some(export) if *flat || *shards != 1 || counter.is_some() => {
+                let hint =
+                    format!("--flat, --shards and --counter are for archives, not for {}", export.name);
+                return Err(Misuse(hint).into());
             }
-        }
+            Some(export) => write_export(export, trace, output, *speed)?,
+            None => {
+                let folding = if *flat { Folding::Never } else { Folding::WhereFaster };
+                let provenance = speed.map(|speed| with_speed(trace, speed)).transpose()?;
+                let options =
+                    ConvertOptions { folding, shards: *shards, provenance, ..ConvertOptions::default() };
+                convert(trace, output, *threads, options, counter.as_deref())?
+            }
+        },
         TraceCommand::Info { trace, json } if is_schedule_file(trace) => match json {
             true => return Err(Misuse("--json is for traces of MPI programs".to_owned()).into()),
             false => goal::info(trace)?,
@@ -147,11 +165,27 @@ fn with_speed(path: &Path, speed: f64) -> Result<Provenance> {
     Ok(Provenance { work_metric: Some(WorkMetric::Time { rate: speed }), ..provenance })
 }
 
-fn convert(input: &Path, output: &Path, threads: usize, options: ConvertOptions<'_>) -> Result<String> {
+fn convert(
+    input: &Path,
+    output: &Path,
+    threads: usize,
+    options: ConvertOptions<'_>,
+    counter: Option<&str>,
+) -> Result<String> {
     let actions = AtomicU64::new(0);
     let load = LoadOptions { threads, progress: Some(&actions), ..LoadOptions::default() };
     let options = ConvertOptions { load, ..options };
-    let converted = progress::watch_load(&actions, || trace_tools::convert(input, output, &options))?;
+    let converted = progress::watch_load(&actions, || -> Result<Converted> {
+        match counter {
+            None => Ok(trace_tools::convert(input, output, &options)?),
+            #[cfg(feature = "otf2")]
+            Some(counter) => Ok(trace_tools::convert_counted(input, output, counter, &options)?),
+            #[cfg(not(feature = "otf2"))]
+            Some(_) => {
+                Err(Misuse("--counter: this build reads no OTF2, it lacks --features otf2".to_owned()).into())
+            }
+        }
+    })?;
     converted.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(describe_archive(output, &converted.summary))
 }

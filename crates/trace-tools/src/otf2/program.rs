@@ -1,12 +1,12 @@
 //! The program of a rank.
 
-use ::otf2::reader::{Event, read_events};
+use ::otf2::reader::{Counter, Event, read_events};
 use pdes_core::Bytes;
 use rustc_hash::FxHashMap;
 use trace_mmap::{Op, SendMode, TraceError};
 
 use super::amounts::{Record, kind_of, place_of};
-use super::{Otf2, library};
+use super::{Otf2, Otf2ProgramError, library};
 use crate::timed::{
     Between, Calls, CommPeer, Done, Envelope, Function, Given, Handle, Requests, TimedProgram,
 };
@@ -15,6 +15,7 @@ const OFF: &str =
     "the measurement was switched off; what happened until it was on again is missing, and takes no time";
 const NO_RECORD: &str = "a collective operation has no record, as nonblocking ones of early versions of Score-P; the replay does not do it";
 const CANCELLED: &str = "a request is cancelled; the replay does not post it";
+const BACKWARDS: &str = "the counter of computations runs backwards; the computation is left out";
 const NO_END: &str = "a call has no end in the archive; it ends with the archive";
 
 /// Nanoseconds per second.
@@ -35,8 +36,9 @@ fn write_events(
     let ticks = u128::from(archive.definitions.ticks_per_second);
     let calls = Calls::new(&archive.communicators, program);
     let (events, vectors) = (Vec::new(), FxHashMap::default());
+    let counted = Counted::default();
     let mut rank =
-        RankProgram { archive, calls, open: None, events, vectors, line: 0, now: 0, is_off: false };
+        RankProgram { archive, calls, open: None, events, vectors, line: 0, now: 0, is_off: false, counted };
     let mut result = Ok(());
     let read = read(&mut |time, event| {
         let nanos = u64::try_from(u128::from(time) * NANOS / ticks).unwrap_or(u64::MAX);
@@ -44,7 +46,19 @@ fn write_events(
         result.is_ok()
     });
     result.and(read)?;
+    if let (Some(counter), false) = (archive.counters.first(), rank.counted.has_values) {
+        return Err(rank.calls.error(Otf2ProgramError::NoValue { counter: counter.name.clone() }));
+    }
     rank.finish()
+}
+
+/// The counter of computations.
+#[derive(Default)]
+struct Counted {
+    /// Its value at the end of the last call, and the last value.
+    since: Option<f64>,
+    last: f64,
+    has_values: bool,
 }
 
 struct RankProgram<'c, 'p, 'a> {
@@ -60,12 +74,15 @@ struct RankProgram<'c, 'p, 'a> {
     line: u64,
     now: u64,
     is_off: bool,
+    counted: Counted,
 }
 
 #[derive(Clone, Copy)]
 struct OpenCall<'c> {
     region: u32,
     name: &'c str,
+    /// What came before it.
+    before: Between,
     /// Number and time of its first event.
     line: u64,
     begin: u64,
@@ -86,8 +103,18 @@ impl RankProgram<'_, '_, '_> {
                 self.calls.leave_out(self.line, 1, OFF);
                 self.finish()
             }
+            (Event::Metric { metric, index, value }, _) => {
+                let is_it = |counter: &&Counter| (counter.metric, counter.index) == (metric, index);
+                if let Some(counter) = self.archive.counters.iter().find(is_it) {
+                    self.counted.last = value as f64 * counter.scale;
+                    self.counted.since.get_or_insert(self.counted.last);
+                    self.counted.has_values = true;
+                }
+                Ok(())
+            }
             (Event::Measurement { is_on: true }, _) => {
                 if std::mem::take(&mut self.is_off) {
+                    self.counted.since = None;
                     self.calls.start_at(now);
                 }
                 Ok(())
@@ -108,7 +135,9 @@ impl RankProgram<'_, '_, '_> {
                 if let Some((region, found)) =
                     region.filter(|(_, found)| found.is_mpi || found.name.starts_with("MPI_"))
                 {
+                    let before = self.computation();
                     self.open = Some(OpenCall {
+                        before,
                         region,
                         name: found.name.trim_end_matches("()"),
                         line: self.line,
@@ -134,13 +163,27 @@ impl RankProgram<'_, '_, '_> {
             self.calls.leave_out(open.line, 1, NO_END);
             self.end_call()?;
         }
-        self.calls.pass(self.now, Between::Computation, self.line)
+        let between = self.computation();
+        self.calls.pass(self.now, between, self.line)
+    }
+
+    /// Returns the computation since the last call.
+    fn computation(&mut self) -> Between {
+        if self.archive.counters.is_empty() {
+            return Between::Computation;
+        }
+        let counted = self.counted.last - self.counted.since.unwrap_or(self.counted.last);
+        if counted < 0.0 {
+            self.calls.leave_out(self.line, 1, BACKWARDS);
+        }
+        Between::Counted(counted.max(0.0))
     }
 
     fn end_call(&mut self) -> Result<(), TraceError> {
-        let Some(OpenCall { name, line, begin, .. }) = self.open.take() else { return Ok(()) };
+        let Some(OpenCall { before, name, line, begin, .. }) = self.open.take() else { return Ok(()) };
         let events = std::mem::take(&mut self.events);
-        self.calls.enter(name, line, begin)?;
+        self.calls.enter_after(before, name, line, begin)?;
+        self.counted.since = self.counted.since.map(|_| self.counted.last);
         self.call(name, &events)?;
         self.calls.leave(self.now)?;
         // The buffer is used again.
@@ -446,6 +489,7 @@ mod tests {
             files: Vec::new(),
             event_files,
             definitions,
+            counters: Vec::new(),
             locations: vec![0, 1],
             communicators,
             vectors: Vectors::default(),

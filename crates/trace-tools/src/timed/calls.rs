@@ -145,13 +145,24 @@ impl<'c, 'p, 'a> Calls<'c, 'p, 'a> {
 
     /// Enters a call at an instant \[ns\], after a computation.
     pub(crate) fn enter(&mut self, name: &str, line: u64, at: u64) -> Result<(), TraceError> {
+        self.enter_after(Between::Computation, name, line, at)
+    }
+
+    /// Enters a call at an instant \[ns\], after a computation or something else.
+    pub(crate) fn enter_after(
+        &mut self,
+        before: Between,
+        name: &str,
+        line: u64,
+        at: u64,
+    ) -> Result<(), TraceError> {
         self.name.clear();
         self.name.push_str(name);
         self.line = line;
         if at < self.program.now() {
             self.program.leave_out(line, 1, BACKWARDS);
         }
-        self.program.pass(at, Between::Computation, line)
+        self.program.pass(at, before, line)
     }
 
     /// Leaves the call at an instant \[ns\].

@@ -110,6 +110,87 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Writes an archive of two ranks: 100 and 250 of a counter before a message, 40 and 60 after it. Rank 1 has values only if told so.
+fn write_counted(directory: &Path, has_values: bool) {
+    use otf2::writer::{Archive, Role};
+    let mut archive = Archive::create(directory, "run").unwrap();
+    let mut events = Vec::new();
+    for (rank, work) in [(0_u64, [100, 40]), (1, [250, 60])] {
+        archive.begin_location(rank).unwrap();
+        let mut counted = 7_u64;
+        // The calls: init, message, finalize, of which each counts 5.
+        for (call, work) in [(0_u32, 0), (1, work[0]), (2, work[1])] {
+            counted += work;
+            let begin = 1000 * u64::from(call);
+            if rank == 0 || has_values {
+                archive.counter(begin, 9, counted).unwrap();
+            }
+            archive.enter(begin, call).unwrap();
+            match (call, rank) {
+                (1, 0) => archive.send(begin + 5, 1, 3, 64).unwrap(),
+                (1, _) => archive.receive(begin + 5, 0, 3, 64).unwrap(),
+                _ => {}
+            }
+            counted += 5;
+            if rank == 0 || has_values {
+                archive.counter(begin + 10, 9, counted).unwrap();
+            }
+            archive.leave(begin + 10, call).unwrap();
+        }
+        events.push(archive.end_location().unwrap());
+    }
+    let mut definitions = archive.into_definitions().unwrap();
+    definitions.clock(1_000_000_000, 5000).unwrap();
+    let machine = definitions.string("machine").unwrap();
+    definitions.machine(machine).unwrap();
+    let counter = definitions.string("PAPI_TOT_INS").unwrap();
+    definitions.counter(9, counter).unwrap();
+    for (number, name) in [(0, "MPI_Init"), (1, "MPI_Sendrecv"), (2, "MPI_Finalize")] {
+        let name = definitions.string(name).unwrap();
+        definitions.region(number, name, Role::Call).unwrap();
+    }
+    for (rank, events) in (0..).zip(events) {
+        definitions.location(rank, rank as u32, machine, events).unwrap();
+    }
+    definitions.communicator(machine, &[0, 1]).unwrap();
+    definitions.close().unwrap();
+}
+
+/// A metric counts computations: what it counted between the calls, whatever they took.
+#[test]
+fn computations_are_counted_by_a_metric() {
+    let dir = tempfile::tempdir().unwrap();
+    write_counted(dir.path(), true);
+    let (anchor, output) = (dir.path().join("run.otf2"), dir.path().join("run.pdt"));
+    let convert = |counter| trace_tools::convert_counted(&anchor, &output, counter, &Default::default());
+    convert("PAPI_TOT_INS").unwrap();
+    let work = |trace: &Trace, rank| {
+        let flops = |op| if let Op::Compute { flops } = op { Some(flops) } else { None };
+        trace.ops(Rank::new(rank)).filter_map(flops).collect::<Vec<_>>()
+    };
+    let trace = Trace::load(&output).unwrap();
+    assert_eq!((work(&trace, 0), work(&trace, 1)), (vec![100.0, 40.0], vec![250.0, 60.0]));
+    assert_eq!(trace.provenance().work_metric, Some(trace_mmap::WorkMetric::Instructions));
+    let timed = load(&anchor, &LoadOptions::default()).unwrap();
+    assert_eq!(work(&timed, 0), [990.0, 990.0]);
+    let error = convert("PAPI_FP_OPS").unwrap_err().to_string();
+    assert!(error.contains("no counter \"PAPI_FP_OPS\", expected one of PAPI_TOT_INS"), "{error}");
+    let text = dir.path().join("trace.txt");
+    fs::write(&text, "0 init\n").unwrap();
+    let error = trace_tools::convert_counted(&text, &output, "PAPI_TOT_INS", &Default::default());
+    assert!(error.unwrap_err().to_string().contains("this is no archive of OTF2"));
+    let without = tempfile::tempdir().unwrap();
+    write_counted(without.path(), false);
+    let error = trace_tools::convert_counted(
+        &without.path().join("run.otf2"),
+        &output,
+        "PAPI_TOT_INS",
+        &Default::default(),
+    );
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("1.evt") && error.contains("has no value of the counter"), "{error}");
+}
+
 #[test_with::shared]
 fn damaged_archives_are_errors() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -204,7 +204,7 @@ fn gather_shards(
         );
     }
     let options = ConvertOptions { provenance: Some(provenance), ..ConvertOptions::default() };
-    let mut text = convert(stage.path(), output, threads, options)?;
+    let mut text = convert(stage.path(), output, threads, options, None)?;
     let unmodelled = UnmodelledCalls::of(&trace_tools::load(output, &LoadOptions::default())?)?;
     if !unmodelled.is_empty() {
         let calls: Vec<String> = unmodelled.iter().map(ToString::to_string).collect();
