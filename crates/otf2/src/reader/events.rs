@@ -20,6 +20,12 @@ pub enum Event {
     Measurement { is_on: bool },
     /// A value of a metric: its number, and the index of the value among those of the metric.
     Metric { metric: u32, index: u8, value: u64 },
+    /// An access to the memory of a rank of a window, with the larger of its sizes in both directions.
+    Access { target: u32, bytes: u64 },
+    /// An operation on a file begins.
+    IoBegin { bytes: u64, is_nonblocking: bool, operation: u64 },
+    /// The end of an operation on a file.
+    IoComplete { operation: u64 },
     /// A blocking send.
     Send { receiver: u32, communicator: u32, tag: u32, bytes: u64 },
     /// A blocking receive.
@@ -133,6 +139,18 @@ callbacks! {
     on_leave OTF2_EvtReaderCallbacks_SetLeaveCallback(region: u32) => Event::Leave { region };
     on_measurement OTF2_EvtReaderCallbacks_SetMeasurementOnOffCallback(mode: u8) =>
         Event::Measurement { is_on: mode == ffi::MEASUREMENT_ON };
+    on_put OTF2_EvtReaderCallbacks_SetRmaPutCallback(_window: u32, target: u32, bytes: u64, _operation: u64) =>
+        Event::Access { target, bytes };
+    on_get OTF2_EvtReaderCallbacks_SetRmaGetCallback(_window: u32, target: u32, bytes: u64, _operation: u64) =>
+        Event::Access { target, bytes };
+    on_atomic OTF2_EvtReaderCallbacks_SetRmaAtomicCallback(
+        _window: u32, target: u32, _kind: u8, sent: u64, received: u64, _operation: u64
+    ) => Event::Access { target, bytes: sent.max(received) };
+    on_io_begin OTF2_EvtReaderCallbacks_SetIoOperationBeginCallback(
+        _file: u32, _mode: u8, flags: u32, bytes: u64, operation: u64
+    ) => Event::IoBegin { bytes, is_nonblocking: flags & ffi::IO_NON_BLOCKING != 0, operation };
+    on_io_complete OTF2_EvtReaderCallbacks_SetIoOperationCompleteCallback(_file: u32, _bytes: u64, operation: u64) =>
+        Event::IoComplete { operation };
     on_send OTF2_EvtReaderCallbacks_SetMpiSendCallback(receiver: u32, communicator: u32, tag: u32, bytes: u64) =>
         Event::Send { receiver, communicator, tag, bytes };
     on_recv OTF2_EvtReaderCallbacks_SetMpiRecvCallback(sender: u32, communicator: u32, tag: u32, bytes: u64) =>

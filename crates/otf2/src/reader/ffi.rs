@@ -14,6 +14,7 @@ handles!(Reader, GlobalDefReader, DefReader, EvtReader, DefCallbacks, EvtCallbac
 pub(crate) const INTERRUPT: c_int = 1;
 pub(crate) const GROUP_TYPE_COMM_SELF: u8 = 6;
 pub(crate) const MEASUREMENT_ON: u8 = 1;
+pub(crate) const IO_NON_BLOCKING: u32 = 1;
 
 /// Callback for errors, whose last argument is a list of arguments for the message.
 pub(crate) type OnError =
@@ -38,6 +39,11 @@ events! {
     OnLeave OTF2_EvtReaderCallbacks_SetLeaveCallback(u32);
     OnMeasurement OTF2_EvtReaderCallbacks_SetMeasurementOnOffCallback(u8);
     OnMetric OTF2_EvtReaderCallbacks_SetMetricCallback(u32, u8, *const u8, *const u64);
+    OnPut OTF2_EvtReaderCallbacks_SetRmaPutCallback(u32, u32, u64, u64);
+    OnGet OTF2_EvtReaderCallbacks_SetRmaGetCallback(u32, u32, u64, u64);
+    OnAtomic OTF2_EvtReaderCallbacks_SetRmaAtomicCallback(u32, u32, u8, u64, u64, u64);
+    OnIoBegin OTF2_EvtReaderCallbacks_SetIoOperationBeginCallback(u32, u8, u32, u64, u64);
+    OnIoComplete OTF2_EvtReaderCallbacks_SetIoOperationCompleteCallback(u32, u64, u64);
     OnSend OTF2_EvtReaderCallbacks_SetMpiSendCallback(u32, u32, u32, u64);
     OnRecv OTF2_EvtReaderCallbacks_SetMpiRecvCallback(u32, u32, u32, u64);
     OnIsend OTF2_EvtReaderCallbacks_SetMpiIsendCallback(u32, u32, u32, u64, u64);

@@ -186,6 +186,36 @@ impl Archive {
         check("OTF2_EvtWriter_Metric", code)
     }
 
+    /// Writes an access that puts into the memory of rank `target` of a window.
+    ///
+    /// # Errors
+    /// Fails if no location is open, or its file cannot be written.
+    pub fn put(&mut self, time: u64, window: u32, target: u32, bytes: u64) -> Result<(), Otf2Error> {
+        let writer = self.writer()?;
+        // SAFETY: the writer is open; there may be no attributes.
+        let code =
+            unsafe { ffi::OTF2_EvtWriter_RmaPut(writer, ptr::null_mut(), time, window, target, bytes, 0) };
+        check("OTF2_EvtWriter_RmaPut", code)
+    }
+
+    /// Writes a blocking operation that writes to a file, from one instant to another.
+    ///
+    /// # Errors
+    /// Fails if no location is open, or its file cannot be written.
+    pub fn write_file(&mut self, times: [u64; 2], file: u32, bytes: u64) -> Result<(), Otf2Error> {
+        let (writer, mode) = (self.writer()?, ffi::IO_MODE_WRITE);
+        let [begin, end] = times;
+        // SAFETY: the writer is open; there may be no attributes.
+        let code = unsafe {
+            ffi::OTF2_EvtWriter_IoOperationBegin(writer, ptr::null_mut(), begin, file, mode, 0, bytes, 0)
+        };
+        check("OTF2_EvtWriter_IoOperationBegin", code)?;
+        // SAFETY: as above.
+        let code =
+            unsafe { ffi::OTF2_EvtWriter_IoOperationComplete(writer, ptr::null_mut(), end, file, bytes, 0) };
+        check("OTF2_EvtWriter_IoOperationComplete", code)
+    }
+
     /// Writes the send of a message to rank `to` of the world communicator.
     ///
     /// # Errors

@@ -23,6 +23,7 @@ pub(crate) const PARADIGM_USER: u8 = 1;
 pub(crate) const METRIC_TYPE_PAPI: u8 = 1;
 pub(crate) const METRIC_STRICTLY_SYNCHRONOUS: u8 = 0;
 pub(crate) const RECORDER_KIND_CPU: u8 = 2;
+pub(crate) const IO_MODE_WRITE: u8 = 1;
 pub(crate) const ROLE_FUNCTION: u8 = 1;
 pub(crate) const ROLE_CODE: u8 = 4;
 pub(crate) const ROLE_BARRIER: u8 = 15;
@@ -88,6 +89,33 @@ unsafe extern "C" {
         count: u8,
         types: *const u8,
         values: *const u64,
+    ) -> c_int;
+    pub(crate) fn OTF2_EvtWriter_RmaPut(
+        writer: *mut EvtWriter,
+        attributes: *mut AttributeList,
+        time: u64,
+        window: u32,
+        target: u32,
+        bytes: u64,
+        operation: u64,
+    ) -> c_int;
+    pub(crate) fn OTF2_EvtWriter_IoOperationBegin(
+        writer: *mut EvtWriter,
+        attributes: *mut AttributeList,
+        time: u64,
+        file: u32,
+        mode: u8,
+        flags: u32,
+        bytes: u64,
+        operation: u64,
+    ) -> c_int;
+    pub(crate) fn OTF2_EvtWriter_IoOperationComplete(
+        writer: *mut EvtWriter,
+        attributes: *mut AttributeList,
+        time: u64,
+        file: u32,
+        bytes: u64,
+        operation: u64,
     ) -> c_int;
     pub(crate) fn OTF2_EvtWriter_MpiSend(
         writer: *mut EvtWriter,

@@ -16,6 +16,7 @@ const OFF: &str =
 const NO_RECORD: &str = "a collective operation has no record, as nonblocking ones of early versions of Score-P; the replay does not do it";
 const CANCELLED: &str = "a request is cancelled; the replay does not post it";
 const BACKWARDS: &str = "the counter of computations runs backwards; the computation is left out";
+const IO: &str = "an operation on a file outside of MPI is a sleep of its time";
 const NO_END: &str = "a call has no end in the archive; it ends with the archive";
 
 /// Nanoseconds per second.
@@ -36,9 +37,19 @@ fn write_events(
     let ticks = u128::from(archive.definitions.ticks_per_second);
     let calls = Calls::new(&archive.communicators, program);
     let (events, vectors) = (Vec::new(), FxHashMap::default());
-    let counted = Counted::default();
-    let mut rank =
-        RankProgram { archive, calls, open: None, events, vectors, line: 0, now: 0, is_off: false, counted };
+    let (counted, io) = (Counted::default(), None);
+    let mut rank = RankProgram {
+        archive,
+        calls,
+        open: None,
+        events,
+        vectors,
+        line: 0,
+        now: 0,
+        is_off: false,
+        counted,
+        io,
+    };
     let mut result = Ok(());
     let read = read(&mut |time, event| {
         let nanos = u64::try_from(u128::from(time) * NANOS / ticks).unwrap_or(u64::MAX);
@@ -75,6 +86,8 @@ struct RankProgram<'c, 'p, 'a> {
     now: u64,
     is_off: bool,
     counted: Counted,
+    /// The operation on a file outside of MPI that is under way.
+    io: Option<u64>,
 }
 
 #[derive(Clone, Copy)]
@@ -149,6 +162,17 @@ impl RankProgram<'_, '_, '_> {
             }
             // The end of a region other than MPI's.
             (Event::Leave { .. }, None) => Ok(()),
+            // Of operations within operations the outer one counts.
+            (Event::IoBegin { is_nonblocking: false, operation, .. }, None) if self.io.is_none() => {
+                self.io = Some(operation);
+                self.pass_computation()
+            }
+            (Event::IoComplete { operation }, None) if self.io == Some(operation) => {
+                self.io = None;
+                self.calls.leave_out(self.line, 1, IO);
+                self.calls.pass(now, Between::Idleness, self.line)
+            }
+            (Event::IoBegin { .. } | Event::IoComplete { .. }, None) => Ok(()),
             // Outside of all calls it belongs to the next one.
             (event, _) => {
                 self.events.push(event);
@@ -163,7 +187,13 @@ impl RankProgram<'_, '_, '_> {
             self.calls.leave_out(open.line, 1, NO_END);
             self.end_call()?;
         }
+        self.pass_computation()
+    }
+
+    /// Passes the time until now, as a computation.
+    fn pass_computation(&mut self) -> Result<(), TraceError> {
         let between = self.computation();
+        self.counted.since = self.counted.since.map(|_| self.counted.last);
         self.calls.pass(self.now, between, self.line)
     }
 
@@ -214,7 +244,7 @@ impl RankProgram<'_, '_, '_> {
             Function::Local | Function::SendInit(_) | Function::RecvInit | Function::Free => {
                 self.calls.push(Op::Communicator);
             }
-            Function::Other => self.calls.unmodelled()?,
+            Function::Other => self.calls.unmodelled_with(&arguments(events))?,
         }
         if completed.is_empty() {
             return Ok(());
@@ -383,6 +413,21 @@ impl RankProgram<'_, '_, '_> {
             Vec::new()
         };
         Some(record.operation(kind, place, &parts))
+    }
+}
+
+/// Returns the arguments of an access to a window or a file.
+fn arguments(events: &[Event]) -> String {
+    let found = events.iter().find_map(|event| match *event {
+        Event::Access { target, bytes } => Some((format!("target={target} "), bytes)),
+        Event::IoBegin { bytes, .. } => Some((String::new(), bytes)),
+        _ => None,
+    });
+    match found {
+        // The size may be unknown.
+        Some((target, bytes)) if bytes < 1 << 63 => format!("{target}bytes={bytes}"),
+        Some((target, _)) => target,
+        None => String::new(),
     }
 }
 

@@ -177,7 +177,13 @@ impl<'c, 'p, 'a> Calls<'c, 'p, 'a> {
 
     /// Adds the call as one that no replay models.
     pub(crate) fn unmodelled(&mut self) -> Result<(), TraceError> {
-        let call = Unmodelled::new(&self.name).map_err(|kind| self.program.error(self.line, kind))?;
+        self.unmodelled_with("")
+    }
+
+    /// Adds the call as one that no replay models, with its arguments.
+    pub(crate) fn unmodelled_with(&mut self, arguments: &str) -> Result<(), TraceError> {
+        let text = format!("{} {arguments}", self.name);
+        let call = Unmodelled::new(text.trim_end()).map_err(|kind| self.program.error(self.line, kind))?;
         self.push(Op::Call(CallOp::Unmodelled(call)));
         Ok(())
     }

@@ -191,6 +191,45 @@ fn computations_are_counted_by_a_metric() {
     assert!(error.contains("1.evt") && error.contains("has no value of the counter"), "{error}");
 }
 
+/// Accesses to windows and files have their sizes; operations on files outside of MPI are no computations.
+#[test]
+fn accesses_to_windows_and_files_are_what_they_are() {
+    use otf2::writer::{Archive, Role};
+    let dir = tempfile::tempdir().unwrap();
+    let mut archive = Archive::create(dir.path(), "run").unwrap();
+    archive.begin_location(0).unwrap();
+    archive.enter(0, 0).unwrap();
+    archive.leave(10, 0).unwrap();
+    // A computation of 90 ns, an operation of 200, a computation of 50.
+    archive.write_file([100, 300], 4, 512).unwrap();
+    archive.enter(350, 1).unwrap();
+    archive.put(355, 2, 0, 4096).unwrap();
+    archive.leave(400, 1).unwrap();
+    archive.enter(400, 2).unwrap();
+    archive.write_file([410, 480], 4, 1000).unwrap();
+    archive.leave(500, 2).unwrap();
+    let events = archive.end_location().unwrap();
+    let mut definitions = archive.into_definitions().unwrap();
+    definitions.clock(1_000_000_000, 500).unwrap();
+    let machine = definitions.string("machine").unwrap();
+    definitions.machine(machine).unwrap();
+    for (number, name) in [(0, "MPI_Init"), (1, "MPI_Put"), (2, "MPI_File_write")] {
+        let name = definitions.string(name).unwrap();
+        definitions.region(number, name, Role::Call).unwrap();
+    }
+    definitions.location(0, 0, machine, events).unwrap();
+    definitions.communicator(machine, &[0]).unwrap();
+    definitions.close().unwrap();
+    let trace = load(dir.path(), &LoadOptions::default()).unwrap();
+    let mut text = Vec::new();
+    trace_tools::write_text(&trace, Rank::new(0), &mut text, None).unwrap();
+    let expected = "0 init time=10\n0 compute 90 time=90\n0 sleep 2e-7 time=200\n0 compute 50 time=50\n\
+                    0 unmodelled MPI_Put target=0 bytes=4096 time=50\n0 unmodelled MPI_File_write bytes=1000 time=100\n";
+    assert_eq!(String::from_utf8(text).unwrap(), expected);
+    let [warning] = trace.warnings() else { panic!("{:?}", trace.warnings()) };
+    assert!(warning.to_string().contains("an operation on a file outside of MPI is a sleep of its time"));
+}
+
 #[test_with::shared]
 fn damaged_archives_are_errors() {
     let dir = tempfile::tempdir().expect("a directory");
