@@ -220,8 +220,8 @@ fn wrong_failures_are_refused() {
         ("[[failure]]\nhost = 'n'\nat = 1\n", "the platform has no such host; its first is \"node-0\""),
         ("[failures]\nseed = 2\n", "there is no [[failure]]"),
         (
-            "[[failure]]\nhost = '*'\nat = 1\n[failures]\ninterval = 3\n[[job]]\nname = 'b'\ntrace = 't'\n[[job]]\nname = 'c'\ntrace = 't'\n",
-            "failures.interval: with several jobs, one that loses a host begins anew",
+            "[[failure]]\nhost = '*'\nat = 1\n[failures]\nrecovery = 'shrink'\n[[job]]\nname = 'b'\ntrace = 't'\n[[job]]\nname = 'c'\ntrace = 't'\n",
+            "\"shrink\": with several jobs, one that loses a host goes on on as many hosts",
         ),
         (
             "[[failure]]\nhost = '*'\nat = 1\n[jobs]\nslowdown = true\n[[job]]\nname = 'b'\ntrace = 't'\n[[job]]\nname = 'c'\ntrace = 't'\n",
@@ -328,6 +328,82 @@ fn deaths_concern_what_runs_then() {
     assert!((seconds(&early[1]["end_s"]) - 4e-3).abs() < 2e-5, "{early}");
 }
 
+/// By hand, with checkpoints of 3 s that are due 14 s (29 s) after the start and the checkpoint before; `b` computes elsewhere.
+#[test]
+fn a_job_of_several_goes_on_from_its_last_checkpoint() {
+    let folder = Folder::new();
+    let run = |model: &str, trace: &str, failures: &str| {
+        let trace = folder.write("work.txt", trace);
+        let other = folder.write("other.txt", "0 init\n0 compute 1e10\n");
+        let hosts = folder.write("work-hosts.txt", "node-0\nnode-1\n");
+        let text = format!(
+            "network = {{ model = {model:?}, preset = 'raw' }}\nplatform.topology = {STAR}\n\
+             [[job]]\nname = 'a'\ntrace = {trace:?}\nhosts = {hosts:?}\n[[job]]\nname = 'b'\ntrace = {other:?}\n\
+             [failures]\nrecovery = 'restart'\ncheckpoint = 3\nrestart = 5\n{failures}"
+        );
+        report(&folder, &text, &[])["jobs"].clone()
+    };
+    // Rank 0 computes nine times 10 s, of which rank 1 waits for each: checkpoints of rank 0 end at 23, 36 and 59 s.
+    let steps = "0 compute 1e10\n0 send 1 0 8\n1 recv 0 0 8\n".repeat(9);
+    // A message of 2 GB that is sent at the begin is received after the checkpoint that rank 1 writes from 40 to 43 s.
+    let late = "0 isend 1 0 2000000000\n".to_owned()
+        + &"0 compute 1e10\n".repeat(5)
+        + "0 waitall 1\n1 compute 2e10\n1 compute 2e10\n1 recv 0 0 2000000000\n1 compute 2.5e10\n";
+    for model in ["flow", "contention-free"] {
+        let node = |at: u32, interval: u32| {
+            format!("interval = {interval}\n[[failure]]\nhost = 'node-1'\nat = {at}\n")
+        };
+        // From 55 s on six steps are left, with checkpoints after the second, third, fifth and sixth: 60 and 12 s.
+        let found = run(model, &format!("0 init\n1 init\n{steps}"), &node(50, 14));
+        assert!((seconds(&found[0]["end_s"]) - 127.0).abs() < 1e-3, "{model}: {found}");
+        assert_near(seconds(&found[0]["failures"][0]["lost_s"]), 50.0 - 34.0);
+        assert_eq!((&found[0]["actions"], &found[1]["end_s"]), (&29.into(), &10.0.into()));
+        // From 51 s on the message is there, and rank 1 has its last computation before it.
+        let found = run(model, &format!("0 init\n1 init\n{late}"), &node(46, 29));
+        assert!((seconds(&found[0]["end_s"]) - 76.0).abs() < 1e-3, "{model}: {found}");
+        // Without the checkpoint all of it: four computations and both messages.
+        let found = run(model, &format!("0 init\n1 init\n{late}"), &node(42, 29));
+        assert!(
+            (seconds(&found[0]["end_s"]) - (47.0 + 43.0 + 2.0 + 25.0 + 3.0)).abs() < 0.1,
+            "{model}: {found}"
+        );
+    }
+}
+
+/// Computations that end when checkpoints are due: the time is that of the same job by itself, which is counted.
+#[test]
+fn several_jobs_agree_with_one_on_checkpoints() {
+    let folder = Folder::new();
+    let work: String = (0..60)
+        .fold("0 init\n1 init\n".to_owned(), |text, action| text + &format!("{} compute 1e10\n", action % 2));
+    let failures = "[[failure]]\nhost = 'node-*'\nmtbf = 300\nrepair = 20\n\
+        [failures]\nrecovery = 'restart'\ninterval = 20\ncheckpoint = 2\nrestart = 5\nseed = ";
+    let alone = config(&folder, (STAR, "contention-free", &work), failures);
+    let other = folder.write("other.txt", "0 init\n0 compute 1e10\n");
+    let hosts = folder.write("work-hosts.txt", "node-0\nnode-1\n");
+    let (trace, rest) = alone.split_once('\n').unwrap();
+    let job = trace.replace("trace.path", "trace");
+    let jobs = format!(
+        "{rest}\n[[job]]\nname = 'a'\n{job}\nhosts = {hosts:?}\n[[job]]\nname = 'b'\ntrace = {other:?}\n"
+    );
+    let mut deaths = 0;
+    for seed in 1..6 {
+        let one = report(&folder, &format!("{alone}{seed}\n"), &[]);
+        let several = report(&folder, &jobs.replacen("seed = ", &format!("seed = {seed}"), 1), &[]);
+        let (one, several) = (&one["failures"]["job"], &several["jobs"][0]);
+        assert_near(seconds(&several["end_s"]), seconds(&one["time_s"]));
+        assert_eq!(several["start_s"], 0.0);
+        let own = |run: &Value, key: &str| -> Vec<f64> {
+            run["failures"].as_array().unwrap().iter().map(|failure| seconds(&failure[key])).collect()
+        };
+        for key in ["at_s", "resumed_s"] {
+            own(several, key).into_iter().zip(own(one, key)).for_each(|(at, of_one)| assert_near(at, of_one));
+        }
+        deaths += several["failures"].as_array().unwrap().len();
+    }
+    assert!(deaths > 5, "{deaths}");
+}
+
 /// Two rings on all hosts, which die at random and come back: the same bits in any order of turns, and on threads.
 #[test]
 fn deaths_are_the_same_in_any_schedule() {
@@ -338,10 +414,13 @@ fn deaths_are_the_same_in_any_schedule() {
     );
     let hosts = folder.write("hosts.txt", &(0..8).map(|host| format!("node-{host}\n")).collect::<String>());
     let job = |name: &str| format!("[[job]]\nname = {name:?}\ntrace = {trace:?}\nhosts = {hosts:?}\n");
-    for model in ["flow", "contention-free"] {
+    let checkpoints = "interval = '7ms'\ncheckpoint = '500us'\n";
+    for (model, checkpoints) in
+        [("flow", ""), ("contention-free", ""), ("flow", checkpoints), ("contention-free", checkpoints)]
+    {
         let text = format!(
             "network = {{ model = {model:?}, preset = 'raw' }}\nplatform.topology = {TREE}\n{}{}start = '35ms'\n\
-             [[failure]]\nhost = '*'\nmtbf = '2s'\nrepair = '5ms'\n[failures]\nrecovery = 'restart'\nseed = 4\n",
+             [[failure]]\nhost = '*'\nmtbf = '2s'\nrepair = '5ms'\n[failures]\nrecovery = 'restart'\nseed = 4\n{checkpoints}",
             job("a"),
             job("b")
         );

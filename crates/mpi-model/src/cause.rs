@@ -29,6 +29,9 @@ impl Default for Cause {
 }
 
 impl Cause {
+    /// No cause, of a message that was sent before the checkpoint from which its program goes on: it has arrived.
+    pub(crate) const REPEATED: Self = Self { rank: Rank::new(0), place: UNKNOWN | 1 << KIND_BITS };
+
     pub(crate) fn of_place(rank: Rank, site: Option<LocationId>, kind: ActionKind) -> Self {
         let number = site.map_or(0, |site| site.get().saturating_add(1));
         let place = number.checked_mul(1 << KIND_BITS).map(|site| site | kind as u32);
@@ -125,7 +128,8 @@ mod tests {
             }
         }
         assert_eq!(Cause::of_place(ME, Some(LocationId::new(u32::MAX)), ActionKind::Send).place(), None);
-        assert_eq!(Cause::default().place(), None);
+        assert_eq!([Cause::default().place(), Cause::REPEATED.place()], [None; 2]);
+        assert_ne!(Cause::default(), Cause::REPEATED);
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod thread;
 
 use std::collections::BTreeMap;
 
-use pdes_core::{Fault, LpId, Outbox, Rank, SimDuration, SimTime};
+use pdes_core::{Bytes, Fault, LpId, Outbox, Rank, SimDuration, SimTime};
 use trace_mmap::{CommId, CommIdx, RankTrace};
 
 use crate::completion::Completion;
@@ -20,6 +20,9 @@ pub(crate) use thread::Thread;
 
 /// Failure of a rank, with its place in the order of time.
 pub(crate) type Failure<E> = Fault<Box<ReplayError<E>>>;
+
+/// Request for the transfer of a message, or the time that it takes.
+pub(crate) type Transfer<M> = Result<<M as Machine>::WorkRequest, Option<SimDuration>>;
 
 /// Outbox of a rank, which addresses the ranks of its program.
 pub(crate) struct RankOutbox<'o, M: Machine> {
@@ -68,6 +71,8 @@ pub(crate) struct RankContext<'t, M: Machine, A: Analysis> {
     pub(crate) picos_per_flop: Option<f64>,
     /// Calls have costs by their kind.
     pub(crate) charges_calls: bool,
+    /// The rank repeats what it did before the checkpoint from which its program goes on: that takes no time.
+    pub(crate) repeats: bool,
     /// Something is to be done before each action: calls have costs, or data move in calls only.
     pub(crate) prepares_actions: bool,
     pub(crate) observers: RankObservers<A::Observer<'t>>,
@@ -88,6 +93,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
             picos_per_flop: (!replay.machine.has_changing_speed(me))
                 .then(|| 1e12 / replay.machine.speed(me, SimTime::ZERO)),
             charges_calls,
+            repeats: false,
             prepares_actions: charges_calls || replay.parameters.progress == Progress::Calls,
             observers: RankObservers::new(&replay.analysis, &observed),
             device_histories: BTreeMap::new(),
@@ -165,12 +171,41 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
         operation: Option<OperationIndex>,
         outbox: &mut RankOutbox<'_, M>,
     ) -> bool {
+        if self.repeats {
+            return false;
+        }
         let order =
             self.replay.machine.work_request(work, Completion::of_work(self.replay.lp(self.me), operation));
         if let Some(order) = order {
             outbox.submit(self.thread.clock, 0, order);
         }
         order.is_some()
+    }
+
+    /// Advances the clock by a time that the library takes.
+    #[inline]
+    pub(crate) fn spend(&mut self, time: SimDuration) {
+        if !self.repeats {
+            self.thread.clock += time;
+        }
+    }
+
+    /// Returns the request for the transfer of a message, if the machine does such work in the order of time, or what it takes otherwise: one
+    /// that is repeated nothing. `None` where that exceeds a [`SimDuration`].
+    #[inline]
+    pub(crate) fn transfer(
+        &self,
+        (route, wire): (M::Route, Bytes),
+        start: SimTime,
+        is_repeated: bool,
+        completion: Completion,
+    ) -> Transfer<M> {
+        if is_repeated {
+            return Err(Some(SimDuration::ZERO));
+        }
+        let machine = self.replay.machine;
+        let request = machine.work_request(Work::Transfer { route, bytes: wire }, completion);
+        request.ok_or_else(|| machine.transfer(route, wire, start))
     }
 
     /// Advances the clock.
@@ -184,6 +219,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
         what: &'static str,
         amount: impl FnOnce() -> String,
     ) -> Result<(), Failure<M::Error>> {
+        let duration = if self.repeats { Some(SimDuration::ZERO) } else { duration };
         match duration.and_then(|duration| self.thread.clock.checked_add(duration)) {
             Some(clock) => {
                 self.thread.clock = clock;

@@ -3,7 +3,26 @@
 use std::fmt;
 use std::ops::Range;
 
-use pdes_core::{LpId, SimTime};
+use pdes_core::{LpId, SimDuration, SimTime};
+
+/// Times of the checkpoints of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointTimes {
+    /// Time from the start of the program, or the end of a checkpoint, to the next one.
+    pub interval: SimDuration,
+    /// Time that a checkpoint takes.
+    pub duration: SimDuration,
+}
+
+impl CheckpointTimes {
+    /// Returns the instant at which the checkpoint with a number, from 1, of a program that has started at an instant is due; `None` if that is after
+    /// the end of simulated time.
+    pub fn due(self, start: SimTime, number: u32) -> Option<SimTime> {
+        let Self { interval, duration } = self;
+        let before = duration.checked_mul(u64::from(number) - 1)?;
+        start.checked_add(interval.checked_mul(number.into())?.checked_add(before)?)
+    }
+}
 
 /// Decides during a run which of its programs start, where and when, and knows which die.
 ///
@@ -30,8 +49,16 @@ pub trait Launcher: fmt::Debug + Send + Sync {
     /// Returns the instant at which a program is submitted, so that it may start; `None` if it only follows the end of another one.
     fn submission(&self, program: usize) -> Option<SimTime>;
 
-    /// Reports the end of the last rank of a program, which is its [death](Self::death) if it has died.
-    fn end(&self, program: usize, at: SimTime);
+    /// Returns the times of the checkpoints of a program that was started; `None` if it writes none.
+    fn checkpoints(&self, program: usize) -> Option<CheckpointTimes>;
+
+    /// Returns the number of the checkpoint, since the start before, from which a program that was started again goes on; 0 if from where it
+    /// has gone on then.
+    fn recovered(&self, program: usize) -> u32;
+
+    /// Reports the end of the last rank of a program, which is its [death](Self::death) if it has died, and the number of checkpoints that all
+    /// ranks have written by then.
+    fn end(&self, program: usize, at: SimTime, checkpoints: u32);
 
     /// Decides what starts now, after all ends and submissions up to this instant; returns the logical processes of the ranks that start.
     fn launch(&self, now: SimTime) -> Vec<Range<LpId>>;

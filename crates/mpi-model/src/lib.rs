@@ -82,7 +82,7 @@ pub use completion::Completion;
 pub use critical_path::{CriticalPath, PathParts, Segment};
 pub use distribution::Distributions;
 pub use error::{ReplayError, ReplayErrorKind, RestoreError};
-pub use launcher::Launcher;
+pub use launcher::{CheckpointTimes, Launcher};
 pub use locks::{LockCall, LockMessage, LockName};
 pub use machine::{
     DeviceHistory, FileAccess, FileOperation, FilePlace, Machine, StorageKind, UncontendedTransfer, Work,

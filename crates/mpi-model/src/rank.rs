@@ -4,6 +4,7 @@ mod actions;
 mod boundary;
 mod calls;
 mod cancel;
+mod checkpoint;
 pub(crate) mod file;
 mod graph;
 pub(crate) mod launch;
@@ -388,7 +389,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
                 Some(request)
             }
             Token::Started => return Ok(Wake::Ready),
-            Token::RankEnded { at } => return Ok(self.rank_ended(at)),
+            Token::RankEnded { at, checkpoints } => return Ok(self.rank_ended(at, checkpoints)),
             Token::FailedPolls { tests, probes } => {
                 context.replay.set_poll_prices(tests, probes);
                 return Ok(Wake::No);

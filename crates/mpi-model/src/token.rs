@@ -78,6 +78,8 @@ pub enum Token {
     RankEnded {
         /// Its end.
         at: SimTime,
+        /// Number of checkpoints that it has written by then; `u32::MAX` if it has done its work.
+        checkpoints: u32,
     },
     /// A rank of another process of the operating system has polled requests or messages, which changes the price of the next poll
     /// of all ranks of the receiver's process.
@@ -219,7 +221,7 @@ mod tests {
             }),
             Token::Locked { request: of_operation, at, from: Rank::new(4), cause: Cause::default() },
             Token::Started,
-            Token::RankEnded { at },
+            Token::RankEnded { at, checkpoints: 3 },
             Token::FailedPolls { tests: 10, probes: u64::MAX },
             Token::PathFragment { from: Rank::new(9), fragment: [7; 32] },
         ];

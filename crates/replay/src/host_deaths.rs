@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use mpi_model::CheckpointTimes;
 use netmodel::{HostId, Platform};
 use pdes_core::{SimDuration, SimTime};
 
@@ -29,6 +30,9 @@ pub trait HostDeathsRun: Send {
     /// Returns the first instant from another one on at which one of some hosts dies.
     fn next(&mut self, hosts: &[HostId], from: SimTime) -> Option<SimTime>;
 
+    /// Returns the times of the checkpoints of a program whose ranks run on some hosts; `None` if it writes none.
+    fn checkpoints(&self, hosts: &[HostId]) -> Option<CheckpointTimes>;
+
     /// Returns what becomes of a program whose ranks run on some hosts, of which one dies at an instant.
     fn recover(&mut self, hosts: &[HostId], at: SimTime) -> Recovery;
 }
@@ -49,9 +53,11 @@ pub struct Recovery {
 pub struct ProgramDeath {
     /// Name of what has failed.
     pub component: String,
+    /// The start of the program before it.
+    pub start: SimTime,
     /// Its instant.
     pub at: SimTime,
-    /// Work that is lost: the time since the program was started; 0 if it waited for that.
+    /// Work that is lost: the time since the last checkpoint, or since the program was started; 0 if it waited for that.
     pub lost: SimDuration,
     /// Instant at which the program starts again; `None` if it does not.
     pub restart: Option<SimTime>,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mpi_model::Launcher;
+use mpi_model::{CheckpointTimes, Launcher};
 use netmodel::{HostId, Platform};
 use pdes_core::{LpId, SimDuration, SimTime};
 
@@ -76,6 +76,10 @@ struct Life {
     death: Option<SimTime>,
     /// Instant at which it starts again.
     restart: Option<SimTime>,
+    checkpoints: Option<CheckpointTimes>,
+    /// Number of checkpoints that all ranks have written since the start at its end, and that at which the start begins.
+    written: u32,
+    recovered: u32,
     /// Deaths so far.
     deaths: Vec<ProgramDeath>,
 }
@@ -168,7 +172,8 @@ impl<'a> Launches<'a> {
         };
         let placement = &self.placements[number];
         let start = life.start.expect("a program that has ended was started");
-        let restart = life.recover(at, start, placement.hosts().to_vec(), deaths);
+        let since = life.last_checkpoint(start);
+        let restart = life.recover(at, since, placement.hosts().to_vec(), deaths);
         life.restart = restart.as_ref().map(|(restart, _)| *restart);
         let Some((restart, hosts)) = restart else { return false };
         self.move_to(number, &hosts);
@@ -186,24 +191,36 @@ impl Life {
         placement: &Placement,
         deaths: Option<&mut (dyn HostDeathsRun + '_)>,
     ) {
-        self.death = deaths.and_then(|deaths| deaths.next(placement.hosts(), from));
+        if let Some(deaths) = deaths {
+            self.death = deaths.next(placement.hosts(), from);
+            self.checkpoints = deaths.checkpoints(placement.hosts());
+        }
         (self.start, self.restart) = (Some(now), None);
+        (self.recovered, self.written) = (self.written, 0);
         self.starts += 1;
     }
 
-    /// Lets a program that was started on some hosts, or was to be, die; returns when and where it starts again.
+    /// Returns the planned end of the last checkpoint since the start, or the start if there is none.
+    fn last_checkpoint(&self, start: SimTime) -> SimTime {
+        let times = self.checkpoints.filter(|_| self.written > 0);
+        let end = times.and_then(|times| times.due(start, self.written)?.checked_add(times.duration));
+        end.unwrap_or(start)
+    }
+
+    /// Lets a program die that has done work since an instant on some hosts, or was to be started there; returns when and where it starts again.
     fn recover(
         &mut self,
         at: SimTime,
-        start: SimTime,
+        since: SimTime,
         hosts: Vec<HostId>,
         deaths: &mut dyn HostDeathsRun,
     ) -> Option<(SimTime, Vec<HostId>)> {
         let Recovery { component, restart, replaced } = deaths.recover(&hosts, at);
         let restart = restart.filter(|_| self.deaths.len() + 1 < MAX_DEATHS);
-        let lost = SimDuration::from_picos(at.as_picos().saturating_sub(start.as_picos()));
+        let lost = SimDuration::from_picos(at.as_picos().saturating_sub(since.as_picos()));
         let restart_at = restart.as_ref().map(|(restart, _)| *restart);
-        self.deaths.push(ProgramDeath { component, at, lost, restart: restart_at, replaced });
+        let start = self.start.expect("a program that dies was started");
+        self.deaths.push(ProgramDeath { component, start, at, lost, restart: restart_at, replaced });
         let (restart, hosts) = restart?;
         // Hosts die while the program waits, too.
         match deaths.next(&hosts, after(at)) {
@@ -255,7 +272,16 @@ impl Launcher for Launches<'_> {
         }
     }
 
-    fn end(&self, program: usize, at: SimTime) {
+    fn checkpoints(&self, program: usize) -> Option<CheckpointTimes> {
+        self.life(program).checkpoints
+    }
+
+    fn recovered(&self, program: usize) -> u32 {
+        self.life(program).recovered
+    }
+
+    fn end(&self, program: usize, at: SimTime, checkpoints: u32) {
+        self.life(program).written = checkpoints;
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).ends.insert((at, program));
     }
 

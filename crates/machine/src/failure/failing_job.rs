@@ -167,10 +167,7 @@ impl FailingJob {
 
     /// Returns the mean time between failures of the hosts of the job at the begin \[s\]; `None` if they fail at given instants only.
     pub fn mtbf_s(&self) -> Option<f64> {
-        let own: BTreeSet<HostId> = self.hosts.iter().copied().collect();
-        let is_own = |component: &&Component| component.hosts.iter().any(|host| own.contains(host));
-        let rate: f64 = self.mortal.components.iter().filter(is_own).map(Component::rate).sum();
-        (rate > 0.0).then(|| rate.recip())
+        self.mortal.mtbf_s(&self.hosts)
     }
 
     /// Returns the model of the job with this work, by which expectation and best interval are known in closed form; `None` if hosts fail at

@@ -61,6 +61,14 @@ impl MortalHosts {
         }))
     }
 
+    /// Returns the mean time between failures of some hosts \[s\]; `None` if they fail at given instants only.
+    pub(super) fn mtbf_s(&self, hosts: &[HostId]) -> Option<f64> {
+        let hosts: BTreeSet<HostId> = hosts.iter().copied().collect();
+        let is_own = |component: &&Component| component.hosts.iter().any(|host| hosts.contains(host));
+        let rate: f64 = self.components.iter().filter(is_own).map(Component::rate).sum();
+        (rate > 0.0).then(|| rate.recip())
+    }
+
     /// Returns the spares at the begin of a run.
     pub(super) fn spares(&self) -> Spares {
         self.spares.iter().map(|&spare| (spare, 0.0)).collect()

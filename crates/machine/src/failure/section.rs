@@ -154,11 +154,12 @@ pub enum FailuresSectionError {
     /// There are no spares.
     #[error("recovery = \"spare\" needs the names of spare hosts (spares), on which no rank of the job runs")]
     NoSpares,
-    /// A key is of one job.
+    /// Jobs of several keep their number of hosts.
     #[error(
-        "{0}: with several jobs, one that loses a host begins anew, on as many hosts; leave it out, or all jobs but one"
+        "failures.recovery = \"shrink\": with several jobs, one that loses a host goes on on as many hosts; take \"restart\" or \"spare\", or leave \
+         all jobs but one out"
     )]
-    OneJob(&'static str),
+    Shrink,
     /// Times without other jobs are not known.
     #[error(
         "hosts die, and slowdowns are those of jobs that do their whole work: leave jobs.slowdown (--slowdown) out, or give the hosts a speed"
@@ -282,13 +283,10 @@ impl FailuresSection {
 
     /// Checks that several jobs can recover so.
     fn check_for_several_jobs(&self) -> Result<(), FailuresSectionError> {
-        let of_one = [
-            ("failures.interval", self.interval.is_some()),
-            ("failures.checkpoint", self.checkpoint.is_some()),
-            ("failures.recovery = \"shrink\"", self.recovery == Recovery::Shrink),
-        ];
-        let found = of_one.into_iter().find(|(_, is_set)| *is_set);
-        found.map_or(Ok(()), |(key, _)| Err(FailuresSectionError::OneJob(key)))
+        match self.recovery {
+            Recovery::Shrink => Err(FailuresSectionError::Shrink),
+            Recovery::End | Recovery::Restart | Recovery::Spare => Ok(()),
+        }
     }
 
     /// Returns the seed.

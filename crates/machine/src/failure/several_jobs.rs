@@ -2,12 +2,15 @@
 
 use std::error::Error;
 
+use mpi_model::CheckpointTimes;
+use netmodel::quantity::Seconds;
 use netmodel::{HostId, Platform};
 use pdes_core::{SimDuration, SimTime};
-use replay::{HostDeaths, HostDeathsRun, Recovery};
+use replay::{HostDeaths, HostDeathsRun};
 
 use super::mortal_hosts::{MortalHosts, Resumption, Spares};
-use super::section::{FailureList, FailuresSection};
+use super::section::{FailureList, FailuresSection, Recovery};
+use crate::CheckpointRestart;
 
 /// Deaths of hosts in a run of several jobs.
 #[derive(Clone, Debug)]
@@ -21,6 +24,7 @@ struct SeveralJobsRun {
     /// The failures of each component.
     failures: Vec<Instants>,
     spares: Spares,
+    section: FailuresSection,
 }
 
 /// Instants in ascending order, of which the first ones are known.
@@ -55,7 +59,12 @@ impl HostDeaths for SeveralJobs {
             .components
             .iter()
             .map(|component| Instants { known: Vec::new(), further: Box::new(component.instants(seed)) });
-        Box::new(SeveralJobsRun { failures: failures.collect(), spares: mortal.spares(), mortal })
+        Box::new(SeveralJobsRun {
+            failures: failures.collect(),
+            spares: mortal.spares(),
+            mortal,
+            section: self.section.clone(),
+        })
     }
 }
 
@@ -74,7 +83,24 @@ impl HostDeathsRun for SeveralJobsRun {
         self.failures_of(hosts, from).into_iter().map(|(_, at)| at).min()
     }
 
-    fn recover(&mut self, hosts: &[HostId], at: SimTime) -> Recovery {
+    fn checkpoints(&self, hosts: &[HostId]) -> Option<CheckpointTimes> {
+        let FailuresSection { interval, checkpoint, .. } = self.section;
+        let checkpoint_s = checkpoint.map_or(0.0, |Seconds(checkpoint_s)| checkpoint_s);
+        // Daly's estimate depends on nothing else.
+        let best_s = |mtbf_s| {
+            CheckpointRestart { work_s: 0.0, interval_s: 0.0, checkpoint_s, restart_s: 0.0, mtbf_s }
+                .daly_interval_s()
+        };
+        let best_s = || self.mortal.mtbf_s(hosts).filter(|_| checkpoint_s > 0.0).map(best_s);
+        let interval_s = interval.map(|Seconds(interval_s)| interval_s).or_else(best_s);
+        let interval_s = interval_s.filter(|_| self.mortal.recovery != Recovery::End)?;
+        Some(CheckpointTimes {
+            interval: SimDuration::try_from_secs_f64(interval_s)?.max(SimDuration::from_picos(1)),
+            duration: SimDuration::try_from_secs_f64(checkpoint_s)?,
+        })
+    }
+
+    fn recover(&mut self, hosts: &[HostId], at: SimTime) -> replay::Recovery {
         let mut failures = self.failures_of(hosts, at);
         failures.retain(|(_, instant)| *instant == at);
         let failed = failures.iter().map(|(number, _)| &self.mortal.components[*number]);
@@ -85,6 +111,6 @@ impl HostDeathsRun for SeveralJobsRun {
         let Resumption { at_s, replaced } =
             self.mortal.recover(&mut hosts, &failed, at.as_secs_f64(), &mut self.spares);
         let restart = at_s.and_then(SimDuration::try_from_secs_f64).map(|after| SimTime::ZERO + after);
-        Recovery { component, restart: restart.map(|restart| (restart.max(at), hosts)), replaced }
+        replay::Recovery { component, restart: restart.map(|restart| (restart.max(at), hosts)), replaced }
     }
 }

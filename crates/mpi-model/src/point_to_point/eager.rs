@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::matching::Departure;
 use super::{PointToPoint, Request, RequestCompletion, RequestId};
+use crate::cause::Cause;
 use crate::completion::Completion;
 use crate::context::{Failure, RankContext, RankOutbox};
 use crate::machine::{Machine, Work};
@@ -76,6 +77,9 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         message: Message,
         outbox: &mut RankOutbox<'_, M>,
     ) -> Result<Departure, Failure<M::Error>> {
+        if message.cause == Cause::REPEATED {
+            return Ok(Departure::OnSend);
+        }
         let route = self.route_of_port(context, port)?;
         let peer = self.ports.get(port).peer;
         let bytes = message.bytes + self.parameters().envelope;

@@ -11,7 +11,7 @@ use crate::cause::Cause;
 use crate::completion::Completion;
 use crate::context::{Failure, RankContext, RankOutbox};
 use crate::error::ReplayErrorKind;
-use crate::machine::{Machine, Work};
+use crate::machine::Machine;
 use crate::observer::Analysis;
 use crate::token::{Message, Side, Token};
 
@@ -30,14 +30,14 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         context.observers.receive_posted(request, posted);
         let wire = bytes + self.parameters().envelope;
         let completion = Completion::get(self.replay.lp(self.me), request);
-        if let Some(order) =
-            self.replay.machine.work_request(Work::Transfer { route, bytes: wire }, completion)
-        {
-            self.requests.set(request, Request::Pending(Awaited::Sender(peer)));
-            outbox.submit(posted, order_number(round, self.me), order);
-            return Ok(());
-        }
-        let time = self.replay.machine.transfer(route, wire, posted);
+        let time = match context.transfer((route, wire), posted, context.repeats, completion) {
+            Ok(order) => {
+                self.requests.set(request, Request::Pending(Awaited::Sender(peer)));
+                outbox.submit(posted, order_number(round, self.me), order);
+                return Ok(());
+            }
+            Err(time) => time,
+        };
         let at = time.and_then(|time| posted.checked_add(time));
         let at = at.ok_or_else(|| {
             context.fail(ReplayErrorKind::TimeOverflow { what: "a message", amount: bytes.to_string() })
@@ -83,13 +83,14 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         let wire = bytes + self.parameters().envelope;
         let [receiver, sender] = [self.me, peer].map(|rank| self.replay.lp(rank));
         let completion = Completion::put(receiver, posted, (sender, send));
-        if let Some(order) =
-            self.replay.machine.work_request(Work::Transfer { route, bytes: wire }, completion)
-        {
-            outbox.submit(posted, order_number(round, peer), order);
-            return Ok(());
-        }
-        let time = self.replay.machine.transfer(route, wire, posted);
+        let is_repeated = message.cause == Cause::REPEATED;
+        let time = match context.transfer((route, wire), posted, is_repeated, completion) {
+            Ok(order) => {
+                outbox.submit(posted, order_number(round, peer), order);
+                return Ok(());
+            }
+            Err(time) => time,
+        };
         let at = time.and_then(|time| posted.checked_add(time)).ok_or_else(|| {
             let kind = ReplayErrorKind::TimeOverflow { what: "a message", amount: bytes.to_string() };
             context.failure(posted, context.thread.action, kind)

@@ -15,7 +15,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     /// Charges a non-blocking receive, before it is posted.
     #[inline]
     pub(crate) fn pay_for_irecv(&self, context: &mut RankContext<'t, M, A>, kind: ActionKind) {
-        context.thread.clock += self.parameters().irecv;
+        context.spend(self.parameters().irecv);
         context.worked(kind);
     }
 

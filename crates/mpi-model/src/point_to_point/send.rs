@@ -5,6 +5,7 @@ use trace_mmap::{Arrival, CommId, OutIdx, SendMode};
 
 use super::tag::MessageClass;
 use super::{Awaited, CollectiveMessage, PointToPoint, Request, RequestCompletion, RequestId};
+use crate::cause::Cause;
 use crate::context::{RankContext, RankOutbox};
 use crate::machine::Machine;
 use crate::observer::{Analysis, Sent};
@@ -36,7 +37,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     ) -> Option<RequestId> {
         let request = self.requests.blocking_send();
         if detached {
-            context.thread.clock += self.parameters().send.cost(bytes);
+            context.spend(self.parameters().send.cost(bytes));
         }
         context.worked(ActionKind::Send);
         self.send_envelope(context, address(context, to), bytes, detached, request, outbox);
@@ -53,7 +54,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         (request, kind): (RequestId, ActionKind),
         outbox: &mut RankOutbox<'_, M>,
     ) {
-        context.thread.clock += self.parameters().isend.cost(bytes);
+        context.spend(self.parameters().isend.cost(bytes));
         context.worked(kind);
         self.send_envelope(context, address(context, to), bytes, detached, request, outbox);
     }
@@ -143,7 +144,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         };
         self.requests.set(request, state);
         let round = if queue.is_some() { context.thread.next_round() } else { 0 };
-        let cause = context.observers.cause();
+        let cause = if context.repeats { Cause::REPEATED } else { context.observers.cause() };
         let message = Message { posted, bytes, tag, communicator, reply, round, cause };
         context.observers.message_sent(&Sent { to, queue, channel, message, request }, outbox);
         if let Some(queue) = queue {

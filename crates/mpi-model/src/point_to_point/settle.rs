@@ -46,7 +46,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     #[inline]
     fn pay(&self, context: &mut RankContext<'t, M, A>, completion: RequestCompletion) {
         if let Some(bytes) = completion.received {
-            context.thread.clock += self.parameters().receive.cost(bytes);
+            context.spend(self.parameters().receive.cost(bytes));
         }
     }
 

@@ -10,7 +10,7 @@ use crate::cause::Cause;
 use crate::completion::Completion;
 use crate::context::{Failure, RankContext, RankOutbox};
 use crate::error::ReplayErrorKind;
-use crate::machine::{Machine, Work};
+use crate::machine::Machine;
 use crate::observer::{Analysis, Match};
 use crate::token::{Message, Side, Token};
 
@@ -113,19 +113,20 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
                 Completion::rendezvous((receiver, receive.request), (ready, cause), (sender, send))
             }
         };
-        if let Some(order) =
-            self.replay.machine.work_request(Work::Transfer { route, bytes: wire }, completion)
-        {
-            // The side that posts last starts the flow; flows of one instant start in the order of posts: see `next_round`.
-            let place = if (posted, message.round, peer) > (receive.posted, receive.round, self.me) {
-                order_number(message.round, peer)
-            } else {
-                order_number(receive.round, self.me)
-            };
-            outbox.submit(start, place, order);
-            return Ok(false);
-        }
-        let time = self.replay.machine.transfer(route, wire, start);
+        let is_repeated = message.cause == Cause::REPEATED;
+        let time = match context.transfer((route, wire), start, is_repeated, completion) {
+            Ok(order) => {
+                // The side that posts last starts the flow; flows of one instant start in the order of posts: see `next_round`.
+                let place = if (posted, message.round, peer) > (receive.posted, receive.round, self.me) {
+                    order_number(message.round, peer)
+                } else {
+                    order_number(receive.round, self.me)
+                };
+                outbox.submit(start, place, order);
+                return Ok(false);
+            }
+            Err(time) => time,
+        };
         let arrival = time.and_then(|time| start.checked_add(time));
         let Some(at) = arrival else {
             let kind = ReplayErrorKind::TimeOverflow { what: "a message", amount: bytes.to_string() };

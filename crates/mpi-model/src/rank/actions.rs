@@ -186,12 +186,22 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         // SimGrid's shortest sleep, but for none at all, is one nanosecond.
         let shortest = if seconds > 0.0 { 1e-9 } else { 0.0 };
         let duration = SimDuration::try_from_secs_f64(seconds.max(shortest));
+        self.sleep_for(duration, || format!("{seconds} s"), outbox)
+    }
+
+    /// Lets the rank sleep for a time; `None` is more than a [`SimDuration`] holds.
+    pub(super) fn sleep_for(
+        &mut self,
+        duration: Option<SimDuration>,
+        amount: impl FnOnce() -> String,
+        outbox: &mut RankOutbox<'_, M>,
+    ) -> Outcome<M::Error> {
         if let Some(duration) = duration.filter(|&duration| duration > SimDuration::ZERO)
             && self.context.submit_work(Work::Sleep { duration }, None, outbox)
         {
             return Ok(self.await_work(ActionKind::Sleep));
         }
-        self.context.advance(duration, "a sleep", || format!("{seconds} s"))?;
+        self.context.advance(duration, "a sleep", amount)?;
         Ok(self.end(ActionKind::Sleep))
     }
 
@@ -254,7 +264,7 @@ impl<M: Machine, A: Analysis> RankContext<'_, M, A> {
 
     fn charge(&mut self, call: ChargedCall, size: u64, kind: ActionKind) {
         if let Some(overhead) = self.replay.parameters.call_overheads.get(&call) {
-            self.thread.clock += overhead.cost(Bytes::new(size));
+            self.spend(overhead.cost(Bytes::new(size)));
             self.worked(kind);
         }
     }

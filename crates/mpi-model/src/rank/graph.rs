@@ -166,7 +166,7 @@ impl<'t> GraphRunner<'t> {
     ) {
         let Means { context, point_to_point, outbox } = means;
         let begin = context.thread.clock;
-        context.thread.clock += point_to_point.parameters().isend.cost(bytes);
+        context.spend(point_to_point.parameters().isend.cost(bytes));
         context.worked(ActionKind::Isend);
         let end = context.thread.clock;
         self.progress.activity.add_work(ActionSpan { kind: ActionKind::Isend, begin, end });

@@ -3,6 +3,7 @@
 use pdes_core::{Fault, Pause, Rank, SimTime, Turn, Wake};
 
 use super::RankProcess;
+use super::checkpoint::Checkpoints;
 use super::pending::Pending;
 use crate::completion::Completion;
 use crate::context::{Failure, RankOutbox, lp_of};
@@ -20,15 +21,17 @@ pub(crate) struct Launched<'t> {
     launcher: &'t dyn Launcher,
     program: usize,
     stage: Stage,
-    /// At rank 0, the number of ranks that have not ended, and the last end.
+    /// At rank 0, the number of ranks that have not ended, the last end, and the number of checkpoints that all have written.
     unfinished: u32,
     last_end: SimTime,
+    written: u32,
     /// Instant at which the program dies unless it has ended before.
     death: Option<SimTime>,
     /// Number of the present start of the program.
     starts: u32,
     /// Conditional event of the rank itself for which it has paused.
     due: Option<SimTime>,
+    pub(super) checkpoints: Option<Checkpoints>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +63,25 @@ impl<'t> Launched<'t> {
             death: launcher.death(program),
             starts: launcher.starts(program),
             due: None,
+            written: u32::MAX,
+            checkpoints: None,
+        }
+        .going_on_after(0)
+    }
+
+    /// Lets the program write checkpoints, after it has repeated a number of actions of the rank.
+    fn going_on_after(self, actions: u64) -> Self {
+        let start = self.launcher.start(self.program);
+        let times = start.zip(self.launcher.checkpoints(self.program));
+        Self { checkpoints: times.map(|(start, times)| Checkpoints::new(times, start, actions)), ..self }
+    }
+
+    /// Returns the number of checkpoints that the rank has written up to its end.
+    fn checkpoints_until(&self, end: SimTime) -> u32 {
+        match (&self.checkpoints, self.stage) {
+            (Some(checkpoints), Stage::Dead) => checkpoints.until(end),
+            (None, Stage::Dead) => 0,
+            _ => u32::MAX,
         }
     }
 
@@ -79,11 +101,12 @@ impl<'t> Launched<'t> {
     }
 
     /// Counts the end of a rank; returns that of the program, if all have ended.
-    fn rank_ended(&mut self, at: SimTime) -> Option<SimTime> {
+    fn rank_ended(&mut self, at: SimTime, checkpoints: u32) -> Option<SimTime> {
         self.unfinished -= 1;
         self.last_end = self.last_end.max(at);
+        self.written = self.written.min(checkpoints);
         (self.unfinished == 0).then(|| {
-            self.launcher.end(self.program, self.last_end);
+            self.launcher.end(self.program, self.last_end, self.written);
             self.last_end
         })
     }
@@ -101,7 +124,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             return Ok(pause);
         }
         let Some((death, due)) = self.mortality() else {
-            return Ok(match self.run(turn, outbox)? {
+            return Ok(match self.run_with_checkpoints(turn, outbox)? {
                 Pause::Finished => self.end_launched(Stage::Ended, outbox),
                 pause => pause,
             });
@@ -114,7 +137,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         }
         let horizon = turn.horizon;
         turn.horizon = horizon.min(SimTime::from_picos(death.as_picos() - 1));
-        let pause = self.run(turn, outbox)?;
+        let pause = self.run_with_checkpoints(turn, outbox)?;
         turn.horizon = horizon;
         let is_over = self.context.thread.clock >= death;
         let due = match pause {
@@ -159,7 +182,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             is_over = launched.death.is_some();
             match token {
                 Token::Started => return Ok(Wake::Ready),
-                Token::RankEnded { at } => return Ok(self.rank_ended(at)),
+                Token::RankEnded { at, checkpoints } => return Ok(self.rank_ended(at, checkpoints)),
                 _ if launched.stage == Stage::Dead => return Ok(Wake::No),
                 _ => {}
             }
@@ -254,24 +277,32 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         let launched = launched.as_deref_mut().expect("the program is launched");
         let at = launched.clock(context.thread.clock);
         launched.stage = stage;
+        let checkpoints = launched.checkpoints_until(at);
         if context.me.get() > 0 {
-            outbox.send(Rank::new(0), Token::RankEnded { at });
+            outbox.send(Rank::new(0), Token::RankEnded { at, checkpoints });
             return if launched.death.is_some() { Pause::Blocked } else { Pause::Finished };
         }
-        launched.rank_ended(at).map_or(Pause::Blocked, Pause::Conditional)
+        launched.rank_ended(at, checkpoints).map_or(Pause::Blocked, Pause::Conditional)
     }
 
     /// Takes notice of the end of another rank of the program.
-    pub(super) fn rank_ended(&mut self, at: SimTime) -> Wake {
+    pub(super) fn rank_ended(&mut self, at: SimTime, checkpoints: u32) -> Wake {
         let launched =
             self.launched.as_deref_mut().expect("only ranks of launched programs report their ends");
-        launched.rank_ended(at).map_or(Wake::No, Wake::Conditional)
+        launched.rank_ended(at, checkpoints).map_or(Wake::No, Wake::Conditional)
     }
 
     /// Starts the rank with the first token that reaches it: its program has been started and placed by then.
     fn start_launched(&mut self) -> Result<(), Failure<M::Error>> {
+        let of_checkpoint = |launched: &Launched<'_>| {
+            let number = launched.launcher.recovered(launched.program);
+            launched.checkpoints.as_ref().map_or(0, |checkpoints| checkpoints.actions_at(number))
+        };
+        let repeated = self.launched.as_deref().map_or(0, of_checkpoint);
         let started = Self::new(self.context.replay, self.context.me);
         *self = started.map_err(|error| Fault { at: self.context.thread.clock, order: 0, error })?;
+        self.context.repeats = repeated > 0;
+        self.launched = self.launched.take().map(|launched| Box::new(launched.going_on_after(repeated)));
         Ok(())
     }
 }

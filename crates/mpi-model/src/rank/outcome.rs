@@ -226,7 +226,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     /// Begins a test of requests.
     pub(super) fn begin_test(&mut self, call: CallId) -> Outcome<M::Error> {
         if !self.point_to_point.is_reenacted() {
-            self.context.thread.clock += self.context.replay.parameters.test;
+            self.context.spend(self.context.replay.parameters.test);
             return self.complete(Pending::RequestList { call, scanned: 0, kind: ActionKind::Test });
         }
         if !self.slots(call).iter().any(|slot| self.is_active(slot)) {

@@ -49,7 +49,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         if self.point_to_point.is_reenacted() {
             return Ok(self.keep_pending(Pending::Poll { poll: Poll::Call(call), paid: false }));
         }
-        self.context.thread.clock += self.context.replay.parameters.iprobe;
+        self.context.spend(self.context.replay.parameters.iprobe);
         match self.context.trace.call(call) {
             Call::Iprobe { found: true, .. } => self.probe(call, ActionKind::Iprobe),
             _ => Ok(self.end(ActionKind::Iprobe)),

@@ -85,6 +85,7 @@ impl<M: Machine, A: Analysis> State for RankProcess<'_, M, A> {
             thread,
             picos_per_flop: _,
             charges_calls: _,
+            repeats: _,
             prepares_actions: _,
             observers,
             device_histories,

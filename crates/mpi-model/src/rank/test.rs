@@ -32,7 +32,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         }
         if !paid {
             let (price, failed_polls) = self.poll_price(poll);
-            self.context.thread.clock += price * failed_polls.price_factor();
+            self.context.spend(price * failed_polls.price_factor());
             return Ok(self.keep_pending(Pending::Poll { poll, paid: true }));
         }
         match poll {

@@ -147,7 +147,7 @@ fn lost_on_links(
 }
 
 fn host_failure(death: &ProgramDeath) -> HostFailure {
-    let ProgramDeath { component, at, lost, restart, replaced } = death;
+    let ProgramDeath { component, start: _, at, lost, restart, replaced } = death;
     HostFailure {
         component: component.clone(),
         at_s: at.as_secs_f64(),

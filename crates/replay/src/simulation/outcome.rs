@@ -102,8 +102,7 @@ impl ProgramOutcome {
 
     /// Returns the first start of the program.
     pub fn first_start(&self) -> SimTime {
-        let first = self.deaths.first();
-        first.map_or(self.start, |first| SimTime::from_picos(first.at.as_picos() - first.lost.as_picos()))
+        self.deaths.first().map_or(self.start, |first| first.start)
     }
 
     /// Returns the death that has ended the program before its work was done.

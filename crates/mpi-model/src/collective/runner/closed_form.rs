@@ -21,6 +21,9 @@ impl<'t, M: Machine, A: Analysis> Means<'_, '_, 't, M, A> {
         bytes: Bytes,
         times: u64,
     ) -> Result<UncontendedMessages, Failure<M::Error>> {
+        if self.context.repeats {
+            return Ok(UncontendedMessages::default());
+        }
         let route = self.point_to_point.route_to(to).map_err(|kind| self.context.fail(kind))?;
         let (parameters, machine) = (self.point_to_point.parameters(), self.context.replay.machine);
         let mut each = parameters.isend.cost(bytes);
@@ -79,7 +82,7 @@ impl<'t> RunningOperation<'t> {
         means.context.observers.time_sent(&sent, means.outbox);
         means.point_to_point.send_time(to, message, means.outbox);
         if bytes.is_some_and(|bytes| !means.point_to_point.is_detached(bytes)) {
-            means.context.thread.clock += data.time;
+            means.context.spend(data.time);
             means.context.observers.messages_charged(self.kind, &data);
         }
         Ok(())

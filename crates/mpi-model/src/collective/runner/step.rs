@@ -26,7 +26,7 @@ impl<'t> RunningOperation<'t> {
             Step::Send { to, bytes } => self.send(to, bytes, DATA, means),
             Step::Recv { from, bytes } => self.receive(from, bytes, DATA, means)?,
             Step::Isend { to, bytes } => {
-                means.context.thread.clock += means.point_to_point.parameters().isend.cost(bytes);
+                means.context.spend(means.point_to_point.parameters().isend.cost(bytes));
                 let request = self.start_send(to, bytes, DATA, means);
                 self.requests.push(request);
             }
@@ -37,7 +37,7 @@ impl<'t> RunningOperation<'t> {
             }
             Step::SendRecv { to, from, .. } if self.is_self(to) && self.is_self(from) => {}
             Step::SendRecv { to, send_bytes, from, recv_bytes } => {
-                means.context.thread.clock += means.point_to_point.parameters().isend.cost(send_bytes);
+                means.context.spend(means.point_to_point.parameters().isend.cost(send_bytes));
                 let sent = self.start_send(to, send_bytes, DATA, means);
                 let received = self.start_receive(from, recv_bytes, DATA, means)?;
                 self.wait = Wait::Two([sent, received]);
@@ -124,7 +124,7 @@ impl<'t> RunningOperation<'t> {
         means: &mut Means<'_, '_, 't, M, A>,
     ) {
         if means.point_to_point.is_detached(bytes) || class != MessageClass::Data {
-            means.context.thread.clock += means.point_to_point.parameters().send.cost(bytes);
+            means.context.spend(means.point_to_point.parameters().send.cost(bytes));
         }
         self.wait = Wait::One(self.start_send(to, bytes, class, means));
     }
