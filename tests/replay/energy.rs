@@ -292,3 +292,39 @@ fn energy_is_divided_among_jobs_ranks_regions_and_calls() {
     let more = energy(&simulation(3, &trace, &asked));
     assert_near(more.unassigned_j.unwrap(), 95.0 * 1.001, 1e-9);
 }
+
+/// A timeline for Perfetto has power over time, whose integral is the energy in the report.
+#[test]
+fn timelines_have_counters_of_power() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", TRACE);
+    let hosts = "energy.hosts={ '*' = { idle = 95, epsilon = 110, all_cores = 190 }, 'node-0' = { idle = 50, all_cores = 150 } }";
+    let run = |name: &str, settings: &[&str]| {
+        let path = folder.path(name);
+        let file = format!("timeline.file={path:?}");
+        let settings = [&[hosts, "energy.by=['host']", file.as_str()], settings].concat();
+        let energy = energy(&simulation(4, &trace, &settings));
+        (std::fs::read_to_string(path).unwrap(), energy)
+    };
+    let (text, energy) = run("run.json", &[]);
+    let timeline: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let events = timeline["traceEvents"].as_array().unwrap();
+    let joules = |name: &str| {
+        let own = events.iter().filter(|event| event["ph"] == "C" && event["name"] == name);
+        let values: Vec<(f64, f64)> = own
+            .map(|event| (event["ts"].as_f64().unwrap() * 1e-6, event["args"]["value"].as_f64().unwrap()))
+            .collect();
+        values.windows(2).map(|pair| pair[0].1 * (pair[1].0 - pair[0].0)).sum::<f64>()
+    };
+    assert_near(joules("hosts [W]"), energy.hosts_j, 1e-9);
+    assert_near(joules("links [W]"), energy.links_j, 1e-9);
+    assert_near(joules("hosts node-0 [W]"), energy.hosts.unwrap()[0].energy_j, 1e-9);
+    assert!(joules("hosts * [W]") > 0.0);
+    assert_eq!(run("threads.json", &["engine.threads=3"]).0, text);
+    let (later, _) = run("late.json", &["timeline.window='500ms..'"]);
+    let later: serde_json::Value = serde_json::from_str(&later).unwrap();
+    let events = later["traceEvents"].as_array().unwrap().iter();
+    let begins: Vec<f64> =
+        events.filter(|event| event["ph"] == "C").map(|event| event["ts"].as_f64().unwrap()).collect();
+    assert!(begins.len() > 4 && begins.iter().all(|begin| *begin >= 5e5), "{begins:?}");
+}

@@ -56,13 +56,34 @@ impl Energy {
     pub fn new(platform: &Platform, hosts: &HostLoads, links: &LinkLoads, end: SimTime) -> Self {
         let bins = Bins { length: hosts.bin.max(links.bin), end };
         let mut power_w = vec![0.0; bins.count()];
-        let hosts_j = of_hosts(platform, hosts, &bins, &mut power_w);
+        let hosts_j = of_hosts(platform, hosts, &|_| true, &bins, &mut power_w);
         let links_j = of_links(platform, links, &bins, &mut power_w);
-        for (bin, joules) in power_w.iter_mut().enumerate() {
-            *joules /= bins.seconds(bin);
-        }
+        bins.divide(&mut power_w);
         let (time, bin) = (end - SimTime::ZERO, bins.length);
         Self { time, hosts_j, links_j, messages_j: 0.0, traffic_j: 0.0, bin, power_w }
+    }
+
+    /// Returns the mean power of some hosts in each bin of their loads until the end of a run \[W\].
+    pub fn power_of_hosts_w(
+        platform: &Platform,
+        hosts: &HostLoads,
+        end: SimTime,
+        is_one: &dyn Fn(HostId) -> bool,
+    ) -> Vec<f64> {
+        let bins = Bins { length: hosts.bin, end };
+        let mut power_w = vec![0.0; bins.count()];
+        of_hosts(platform, hosts, is_one, &bins, &mut power_w);
+        bins.divide(&mut power_w);
+        power_w
+    }
+
+    /// Returns the mean power of all links in each bin of their loads until the end of a run \[W\].
+    pub fn power_of_links_w(platform: &Platform, links: &LinkLoads, end: SimTime) -> Vec<f64> {
+        let bins = Bins { length: links.bin, end };
+        let mut power_w = vec![0.0; bins.count()];
+        of_links(platform, links, &bins, &mut power_w);
+        bins.divide(&mut power_w);
+        power_w
     }
 
     /// Adds energy of messages in adapters, and of bytes that cross links \[J\]; in power over time they count evenly.
@@ -115,6 +136,11 @@ impl Bins {
         (end - start).as_secs_f64()
     }
 
+    /// Divides the energy in each bin by its time.
+    fn divide(&self, joules: &mut [f64]) {
+        joules.iter_mut().enumerate().for_each(|(bin, joules)| *joules /= self.seconds(bin));
+    }
+
     /// Returns the amounts in bins of a length that divides that of these.
     fn gather(&self, amounts: &[f64], length: SimDuration) -> Vec<f64> {
         let each = (self.length.as_picos() / length.as_picos()) as usize;
@@ -122,11 +148,17 @@ impl Bins {
     }
 }
 
-fn of_hosts(platform: &Platform, loads: &HostLoads, bins: &Bins, joules: &mut [f64]) -> Vec<f64> {
+fn of_hosts(
+    platform: &Platform,
+    loads: &HostLoads,
+    is_one: &dyn Fn(HostId) -> bool,
+    bins: &Bins,
+    joules: &mut [f64],
+) -> Vec<f64> {
     let mut loads_left = loads.hosts.iter().peekable();
     let of_host = |host: HostId| {
         let load = loads_left.next_if(|load| load.host == host);
-        let Some(power) = platform.power().hosts.get(&host) else { return 0.0 };
+        let Some(power) = platform.power().hosts.get(&host).filter(|_| is_one(host)) else { return 0.0 };
         let of = |amounts: &[f64]| bins.gather(amounts, loads.bin);
         let (busy, work) = load.map_or_else(Default::default, |load| (of(&load.busy), of(&load.work)));
         let in_bin = |(bin, joules): (usize, &mut f64)| {

@@ -10,6 +10,7 @@ use replay::RunSpec;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::power_counters::PowerCounters;
 use crate::{CarbonIntensity, MessageEnergy, PowerByName};
 
 /// Energy of the hosts and links of the platform, in the report; no effect on other results.
@@ -86,6 +87,7 @@ impl EnergySection {
             spec.host_loads = true;
             spec.region_times |= self.by.contains(&EnergyPart::Region);
             spec.platform_changes.push(Arc::new(self.power()));
+            spec.timeline_counters.push(Arc::new(PowerCounters(self.power())));
         }
         Ok(())
     }

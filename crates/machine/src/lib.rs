@@ -13,6 +13,7 @@ mod energy_shares;
 pub mod failure;
 pub mod noise;
 mod power_by_name;
+mod power_counters;
 mod time_distribution;
 
 pub use carbon::CarbonIntensity;

@@ -86,6 +86,11 @@ impl PlatformChange for PowerByName {
 }
 
 impl PowerByName {
+    /// Returns the name of hosts that is about a host; `None` if none is.
+    pub(crate) fn host_pattern(&self, host: &str) -> Option<&str> {
+        find_pattern(&self.hosts, host).map(|(pattern, _)| pattern.as_str())
+    }
+
     /// Returns the energy of the messages that ranks have sent: numbers and payloads \[B\] of each host \[J\].
     pub fn messages_j(&self, platform: &Platform, sent: &BTreeMap<HostId, (u64, u64)>) -> f64 {
         let of_host = |(host, (messages, bytes)): (&HostId, &(u64, u64))| {
@@ -107,8 +112,12 @@ impl PowerByName {
 
 /// Returns the power under the longest name that is about another one.
 fn find<'p, P>(by_name: &'p BTreeMap<String, P>, name: &str) -> Option<&'p P> {
+    find_pattern(by_name, name).map(|(_, power)| power)
+}
+
+fn find_pattern<'p, P>(by_name: &'p BTreeMap<String, P>, name: &str) -> Option<(&'p String, &'p P)> {
     let known = by_name.iter().filter(|(pattern, _)| is_about(pattern, name));
-    known.max_by_key(|(pattern, _)| (!pattern.ends_with('*'), pattern.len())).map(|(_, power)| power)
+    known.max_by_key(|(pattern, _)| (!pattern.ends_with('*'), pattern.len()))
 }
 
 fn is_about(pattern: &str, name: &str) -> bool {

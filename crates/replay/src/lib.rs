@@ -47,7 +47,7 @@ mod storage;
 mod timeline;
 mod trace_file;
 
-pub use ::timeline::{Format as TimelineFormat, Summary as TimelineSummary, TimelineError};
+pub use ::timeline::{Counter, Format as TimelineFormat, Summary as TimelineSummary, TimelineError};
 pub use certificate::CertificateSummary;
 pub use checkpoint::{CheckpointError, CheckpointPlan, CheckpointSummary, StopHandle};
 pub use code::{CodeProgram, Data, Message, Mpi, Request, RunningProgram, Values};
@@ -79,5 +79,5 @@ pub use simulation::{
     RunError, ServerUse, Simulation, peak_rss_bytes,
 };
 pub use spec::{Epoch, LinkScale, PlatformChange, PlatformSource, Polling, RegionSource, RunSpec};
-pub use timeline::{TimelineEstimate, TimelinePlan};
+pub use timeline::{OpenTimeline, TimelineCounters, TimelineEstimate, TimelinePlan};
 pub use trace_file::TraceFile;

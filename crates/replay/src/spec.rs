@@ -25,7 +25,7 @@ use crate::placement::PlacementPolicy;
 use crate::platforms::{PlatformFileError, read_platform};
 use crate::presets::NetworkPreset;
 use crate::programs::ProgramSpec;
-use crate::timeline::TimelinePlan;
+use crate::timeline::{TimelineCounters, TimelinePlan};
 use crate::trace_file::TraceFile;
 
 /// A run with every option resolved.
@@ -134,6 +134,8 @@ pub struct RunSpec {
     pub checkpoints: Option<CheckpointPlan>,
     /// Timeline, if one is written.
     pub timeline: Option<TimelinePlan>,
+    /// Counters of the timeline that are known at the end.
+    pub timeline_counters: Vec<Arc<dyn TimelineCounters>>,
     /// Path of the report.
     pub report: Option<PathBuf>,
     /// Path of the profile of the parallelism.
@@ -201,6 +203,7 @@ impl RunSpec {
             host_loads: false,
             checkpoints: None,
             timeline: None,
+            timeline_counters: Vec::new(),
             report: None,
             profile: None,
             certificate: None,

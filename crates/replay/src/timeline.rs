@@ -1,12 +1,14 @@
 //! Recording of timelines: the events of all processes are merged into one file.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ::timeline::{
-    Counter, Format, Merge, Record, RecordStreams, SiteNames, SortedRecords, Spool, Summary, TimelineError,
-    Writer,
+    Counter, CounterWriter, Format, Merge, Record, RecordStreams, SiteNames, SortedRecords, Spool,
+    TimelineError, Writer,
 };
 use mpi_model::{Excerpt, Recording, region_name};
 use netmodel::Platform;
@@ -16,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use trace_mmap::{PairTraffic, RankTrace, Trace, TraceError};
 
 use crate::checkpoint::CheckpointPlan;
-use crate::simulation::{RunError, ServerUse, Simulation, agree};
+use crate::simulation::{Outcome, RunError, ServerUse, Simulation, agree};
 
 /// Number of events that a process sends to the first one at a time: 688 kB.
 const BATCH_EVENTS: usize = 1 << 14;
@@ -56,60 +58,62 @@ impl TimelinePlan {
             for (name, series) in [("read [B/s]", &usage.read), ("write [B/s]", &usage.written)] {
                 let values = rates(series, &self.excerpt.window);
                 if !values.is_empty() {
-                    spool.add_counter(Counter { part: part.clone(), name, values });
+                    spool.add_counter(Counter { part: part.clone(), name: name.into(), values });
                 }
             }
         }
     }
 
-    /// Writes the events of a run on one process.
-    fn write(&self, spool: &Spool, trace: &Trace) -> Result<Summary, RunError> {
+    /// Writes the events of a run on one process, but does not complete the file.
+    fn write(&self, spool: &Spool, trace: &Trace) -> Result<CounterWriter, RunError> {
         tracing::info!("sorting and writing the timeline {}", self.path.display());
         let mut sorted = spool.finish()?;
         let mut writer = self.writer(sorted.ranks(), trace)?;
-        sorted.counters().iter().try_for_each(|counter| writer.write_counter(counter))?;
         while let Some(record) = sorted.next()? {
             writer.write(&record)?;
         }
-        Ok(writer.finish()?)
+        let mut writer = writer.end_events()?;
+        sorted.counters().iter().try_for_each(|counter| writer.write(counter))?;
+        Ok(writer)
     }
 
-    /// Writes the events of a run on all processes of a cluster. The first process writes the file and gets the summary.
+    /// Writes the events of a run on all processes of a cluster. The first process writes the file, and does not complete it.
     fn write_distributed(
         &self,
         spool: &Spool,
         trace: &Trace,
         cluster: &mut Cluster,
-    ) -> Result<Option<Summary>, RunError> {
+    ) -> Result<Option<CounterWriter>, RunError> {
         let own = agree(cluster, spool.finish().map_err(RunError::from))?;
         let ranks = cluster.gather(own.ranks().collect::<Vec<_>>())?;
         if cluster.member() > 0 {
             let sent = send_batches(own, cluster)?;
-            agree(cluster, sent.map_err(RunError::from))?;
-            return agree(cluster, Ok(None));
+            return agree(cluster, sent.map(|()| None).map_err(RunError::from));
         }
         let written = self.collect(own, ranks.into_iter().flatten(), trace, cluster);
         // The other processes wait for requests, whatever has happened here.
         cluster.broadcast(Some(Request::End))?;
-        let writer = agree(cluster, written)?;
-        agree(cluster, writer.finish().map(Some).map_err(RunError::from))
+        agree(cluster, written.map(Some))
     }
 
-    /// Writes the events of all processes, but does not complete the file, because another process may have failed.
+    /// Writes the events of all processes.
     fn collect(
         &self,
         own: SortedRecords,
         ranks: impl Iterator<Item = Rank>,
         trace: &Trace,
         cluster: &mut Cluster,
-    ) -> Result<Writer, RunError> {
+    ) -> Result<CounterWriter, RunError> {
         tracing::info!("merging the timeline {} from {} processes", self.path.display(), cluster.members());
         let mut writer = self.writer(ranks, trace)?;
+        let counters = own.counters().to_vec();
         let members = cluster.members();
         let mut merge = Merge::new(ProcessStreams { own, cluster }, members)?;
         while let Some(record) = merge.next()? {
             writer.write(&record)?;
         }
+        let mut writer = writer.end_events()?;
+        counters.iter().try_for_each(|counter| writer.write(counter))?;
         Ok(writer)
     }
 
@@ -124,6 +128,23 @@ impl TimelinePlan {
         }
         Ok(Writer::create(self.format, &self.path, &ranks.into_iter().collect::<Vec<_>>(), sites)?)
     }
+}
+
+/// Values over time that are known when a run has ended, for its timeline.
+pub trait TimelineCounters: fmt::Debug + Send + Sync {
+    /// Returns the counters of a run with this outcome, on the first process.
+    fn counters(&self, simulation: &Simulation, outcome: &Outcome) -> Vec<Counter>;
+}
+
+/// A timeline that lacks its counters and its end. One that is dropped leaves no file.
+#[derive(Clone, Debug, Default)]
+pub struct OpenTimeline(Arc<Mutex<Option<CounterWriter>>>);
+
+/// Returns values within a window; the first one may have begun before.
+fn within(values: &[(SimTime, f64)], window: &Range<SimTime>) -> Vec<(SimTime, f64)> {
+    let first = values.partition_point(|(from, _)| *from <= window.start).saturating_sub(1);
+    let shown = values[first..].iter().take_while(|(from, _)| *from < window.end);
+    shown.map(|&(from, value)| (from.max(window.start), value)).collect()
 }
 
 /// Returns the rates of a series [B/s], from each instant on at which they change, within a window; none if they are all zero.
@@ -197,12 +218,29 @@ impl Simulation {
         &self,
         spool: Option<&Spool>,
         cluster: &mut Cluster,
-    ) -> Result<Option<Summary>, RunError> {
-        let Some((plan, spool)) = self.spec().timeline.as_ref().zip(spool) else { return Ok(None) };
-        match cluster.members() {
-            1 => Ok(Some(plan.write(spool, self.trace())?)),
-            _ => plan.write_distributed(spool, self.trace(), cluster),
+    ) -> Result<OpenTimeline, RunError> {
+        let Some((plan, spool)) = self.spec().timeline.as_ref().zip(spool) else {
+            return Ok(OpenTimeline::default());
+        };
+        let writer = match cluster.members() {
+            1 => Some(plan.write(spool, self.trace())?),
+            _ => plan.write_distributed(spool, self.trace(), cluster)?,
+        };
+        Ok(OpenTimeline(Arc::new(Mutex::new(writer))))
+    }
+
+    /// Adds the counters that the specification asks for to the timeline of a run, and completes it.
+    pub(crate) fn finish_timeline(&self, mut outcome: Outcome) -> Result<Outcome, RunError> {
+        let writer = outcome.open_timeline.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((plan, mut writer)) = self.spec().timeline.as_ref().zip(writer) else { return Ok(outcome) };
+        for source in &self.spec().timeline_counters {
+            for mut counter in source.counters(self, &outcome) {
+                counter.values = within(&counter.values, &plan.excerpt.window);
+                writer.write(&counter)?;
+            }
         }
+        outcome.programs[0].timeline = Some(writer.finish()?);
+        Ok(outcome)
     }
 }
 

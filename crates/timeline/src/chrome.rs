@@ -170,7 +170,12 @@ impl ChromeWriter {
         self.write_event(&TraceEvent::Metadata { name: "process_name".into(), pid, tid: pid, args: name })?;
         counter.values.iter().try_for_each(|&(at, value)| {
             let args = CounterArgs { value };
-            self.write_event(&TraceEvent::Counter { name: counter.name.into(), pid, ts: micros(at), args })
+            self.write_event(&TraceEvent::Counter {
+                name: Cow::Borrowed(&counter.name),
+                pid,
+                ts: micros(at),
+                args,
+            })
         })
     }
 

@@ -34,7 +34,7 @@
 //! while let Some(record) = sorted.next()? {
 //!     writer.write(&record)?;
 //! }
-//! assert_eq!(writer.finish()?.states, 2);
+//! assert_eq!(writer.end_events()?.finish()?.states, 2);
 //! let text = std::fs::read_to_string(&path)?;
 //! assert_eq!(text, "rank,state,begin_ps,end_ps,site\n0,compute,0,5,main.c:3\n0,compute,5,9,main.c:3\n");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -66,4 +66,4 @@ pub use merge::{Merge, RecordStreams};
 pub use record::{Order, Record};
 pub use site_names::SiteNames;
 pub use spool::{SavedSpool, SortedRecords, Spool};
-pub use writer::{Summary, Writer};
+pub use writer::{CounterWriter, Summary, Writer};

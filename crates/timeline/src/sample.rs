@@ -73,7 +73,7 @@ pub(crate) fn write(format: Format, path: &Path) -> Summary {
     while let Some(record) = sorted.next().unwrap() {
         writer.write(&record).unwrap();
     }
-    let summary = writer.finish().unwrap();
+    let summary = writer.end_events().unwrap().finish().unwrap();
     assert_eq!((summary.states, summary.waits, summary.messages), (6, 1, 2));
     summary
 }

@@ -105,26 +105,16 @@ impl Writer {
         written.map_err(|source| TimelineError::write(&self.path, source))
     }
 
-    /// Writes a counter, in Chrome's format; the others leave counters out.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be written.
-    pub fn write_counter(&mut self, counter: &Counter) -> Result<(), TimelineError> {
-        match &mut self.backend {
-            Backend::Chrome(chrome) => {
-                chrome.write_counter(counter).map_err(|source| TimelineError::write(&self.path, source))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Completes the timeline. A timeline that is dropped instead leaves no file.
+    /// Ends the events of the timeline, which counters may follow; completes a file whose format has none. A timeline that is dropped instead
+    /// leaves no file.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
-    pub fn finish(self) -> Result<Summary, TimelineError> {
+    pub fn end_events(self) -> Result<CounterWriter, TimelineError> {
         let bytes = match self.backend {
-            Backend::Chrome(chrome) => chrome.finish(),
+            Backend::Chrome(chrome) => {
+                return Ok(CounterWriter { path: self.path, chrome: Some(chrome), summary: self.summary });
+            }
             Backend::Csv(tables) => tables.finish(),
             Backend::Paje(paje) => paje.finish(),
             #[cfg(feature = "parquet")]
@@ -133,6 +123,36 @@ impl Writer {
             Backend::Otf2(otf2) => otf2.finish(),
         };
         let bytes = bytes.map_err(|source| TimelineError::write(&self.path, source))?;
-        Ok(Summary { bytes, ..self.summary })
+        Ok(CounterWriter { path: self.path, chrome: None, summary: Summary { bytes, ..self.summary } })
+    }
+}
+
+/// Writes the counters of a timeline, in Chrome's format; the others leave them out. A timeline that is dropped leaves no file in that format.
+#[derive(Debug)]
+pub struct CounterWriter {
+    path: PathBuf,
+    chrome: Option<Box<ChromeWriter>>,
+    summary: Summary,
+}
+
+impl CounterWriter {
+    /// Writes a counter.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written.
+    pub fn write(&mut self, counter: &Counter) -> Result<(), TimelineError> {
+        let written = self.chrome.as_mut().map_or(Ok(()), |chrome| chrome.write_counter(counter));
+        written.map_err(|source| TimelineError::write(&self.path, source))
+    }
+
+    /// Completes the timeline.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written.
+    pub fn finish(self) -> Result<Summary, TimelineError> {
+        let Self { path, chrome, summary } = self;
+        let Some(chrome) = chrome else { return Ok(summary) };
+        let bytes = chrome.finish().map_err(|source| TimelineError::write(&path, source))?;
+        Ok(Summary { bytes, ..summary })
     }
 }

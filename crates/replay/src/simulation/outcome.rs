@@ -19,6 +19,7 @@ use crate::fast_forward::FastForward;
 use crate::host_deaths::ProgramDeath;
 use crate::partition::PartitionCut;
 use crate::placement::Placement;
+use crate::timeline::OpenTimeline;
 
 /// Use of an I/O server during a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,6 +87,8 @@ pub struct Outcome {
     pub fast_forward: Option<FastForward>,
     /// Checkpoint statistics; `None` if no checkpoints were requested.
     pub checkpoints: Option<CheckpointSummary>,
+    /// The timeline, where one was requested and is not complete.
+    pub open_timeline: OpenTimeline,
     /// Size and cost of the certificate; `None` if none was written.
     pub certificate: Option<CertificateSummary>,
     /// Number of operating-system processes.

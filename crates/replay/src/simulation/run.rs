@@ -81,6 +81,8 @@ impl Simulation {
         let has_rank_loads = self.spec.host_loads && !self.network().capabilities.cores;
         let outcome =
             if has_rank_loads { outcome.map(|outcome| self.with_rank_loads(outcome)) } else { outcome };
+        let finished = outcome.map(|outcome| self.finish_timeline(outcome)).transpose();
+        let outcome = agree(cluster, finished)?;
         Ok(outcome.map(|outcome| Outcome { processes, peak_rss_bytes, ..outcome }))
     }
 
@@ -361,7 +363,7 @@ impl Simulation {
         let results = self.lp_results(cluster, mine, run)?;
         let replay_time = started.elapsed();
         let findings = gather(cluster, Some(findings))?.unwrap_or_default();
-        let timeline = self.write_timeline(spool, cluster)?;
+        let open_timeline = self.write_timeline(spool, cluster)?;
         let Some(results) = results else { return Ok(None) };
         let (mut ends, mut statistics) = results.in_order();
         let mut programs = Vec::new();
@@ -383,8 +385,7 @@ impl Simulation {
             });
             (ends, statistics) = (later_ends, later_statistics);
         }
-        programs[0].timeline = timeline;
-        Ok(Some(Outcome { programs, replay_time, ..Outcome::default() }))
+        Ok(Some(Outcome { programs, replay_time, open_timeline, ..Outcome::default() }))
     }
 
     /// Merges the results of the logical processes of all processes of the operating system on the first one, or returns the failure or the
