@@ -51,6 +51,24 @@ fn schedulers_stand_beside_the_bounds() {
     one.success().stdout(contains("ws ").and(contains("eager").not()));
 }
 
+/// The power of the other nodes is between that of all idle parts and that of all busy ones.
+#[test]
+fn nodes_of_real_machines_take_what_their_parts_take() {
+    let folder = Folder::new();
+    for (node, idle_w, busy_w) in [
+        ("dgx-h100.toml", 200.0 + 8.0 * 70.0, 9.0 * 700.0),
+        ("frontier.toml", 100.0 + 8.0 * 45.0, 9.0 * 280.0),
+    ] {
+        let json = folder.path("node.json");
+        let arguments = ["--tiles=6", "--scheduler=dm", "--json"];
+        command().arg("tasks").arg(example(node)).args(arguments).arg(&json).assert().success();
+        let results: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+        let dm = &results["schedulers"][0];
+        let mean_w = seconds(&dm["energy_j"]) / seconds(&dm["makespan_s"]);
+        assert!(mean_w > idle_w && mean_w < busy_w, "{node}: {mean_w} W");
+    }
+}
+
 #[test]
 fn wrong_nodes_are_refused() {
     let folder = Folder::new();
