@@ -193,6 +193,33 @@ fn a_recorded_run_is_replayed_with_its_digest() {
     }
 }
 
+/// A program whose computations are measured polls as often as it has time for; so does the replay of its trace.
+#[test]
+fn polls_of_measured_programs_cost_nothing_beside() {
+    let body = "int flag, value; MPI_Request request;\nMPI_Irecv(&value, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &request);\n\
+        for (int i = 0; i < 100; i++) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);\n\
+        MPI_Send(&rank, 1, MPI_INT, rank, 0, MPI_COMM_WORLD);\nMPI_Wait(&request, MPI_STATUS_IGNORE);";
+    let Some(program) = Program::with_body(body) else { return };
+    let settings = SETTINGS.replace("test_s = 0\ntest_grows = false\niprobe_s = 0\n", "");
+    assert_ne!(settings, SETTINGS);
+    program.folder.write("run.toml", &settings);
+    let (trace, report) = (program.folder.path("run.pdt"), program.folder.path("report.json"));
+    let trace = trace.to_string_lossy().into_owned();
+    for (computation, cost) in [("measured", 0.0), ("none", 1e-4)] {
+        let computation = format!("online.computation='{computation}'");
+        program.lines_and_digest(1, &["--set", &computation, "--record", &trace]);
+        let cost_of = |path| {
+            let report: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+            report["parameters"]["mpi"]["test_s"].as_f64().unwrap()
+        };
+        assert_eq!(cost_of(&report), cost, "{computation}");
+        let mut replay = command();
+        replay.arg("run").arg(program.folder.path("run.toml")).args(["--trace", &trace, "--report"]);
+        replay.arg(&report).assert().success();
+        assert_eq!(cost_of(&report), cost, "{computation}");
+    }
+}
+
 #[test]
 fn fixed_computations_take_their_time() {
     let body = "MPI_Barrier(MPI_COMM_SELF);\nMPI_Barrier(MPI_COMM_SELF);\nprintf(\"%.6f\\n\", MPI_Wtime());";

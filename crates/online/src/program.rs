@@ -137,10 +137,10 @@ impl Program {
                     _ => settings.speed,
                 },
                 work_metric: match settings.computation {
-                    Computation::Measured | Computation::Fixed(_) => {
-                        Some(WorkMetric::Time { rate: settings.speed })
-                    }
-                    Computation::None | Computation::Instructions => None,
+                    Computation::Measured => Some(WorkMetric::CpuTime { rate: settings.speed }),
+                    Computation::Instructions => Some(WorkMetric::Instructions),
+                    Computation::Fixed(_) => Some(WorkMetric::Time { rate: settings.speed }),
+                    Computation::None => None,
                 },
                 threads: settings.threads,
                 blocking_probes: settings.explores,
@@ -261,6 +261,11 @@ impl RunningProgram for Program {
 
     fn ranks(&self) -> u32 {
         self.run.memory.ranks()
+    }
+
+    fn is_measured(&self) -> bool {
+        let metric = self.run.settings.work_metric;
+        matches!(metric, Some(WorkMetric::CpuTime { .. } | WorkMetric::Instructions))
     }
 
     fn accesses_files(&self) -> bool {

@@ -40,6 +40,12 @@ pub trait RunningProgram: fmt::Debug + Send + Sync {
     /// Returns the sources of the actions of `ranks` ranks, for one run.
     fn sources(&self, ranks: u32, selection: &Selection) -> Arc<dyn ActionSources>;
 
+    /// Returns whether computations take the time that they take here. Then polls cost nothing beside, unless the configuration says so, as
+    /// those of recorded traces: the program makes as many as it has time for.
+    fn is_measured(&self) -> bool {
+        false
+    }
+
     /// Returns whether ranks may access files: where the platform has storage, a run is prepared for that before it begins.
     fn accesses_files(&self) -> bool {
         false

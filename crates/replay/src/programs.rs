@@ -122,7 +122,8 @@ impl Programs {
                 Some(code) => Trace::read(Box::new(GrowingTrace::new(&**code)), &options)?,
                 None => trace_tools::open(&program.trace, &options)?,
             };
-            program.polling.apply(&mut program.mpi, trace.provenance().is_recorded());
+            let is_measured = program.code.as_ref().is_some_and(|code| code.is_measured());
+            program.polling.apply(&mut program.mpi, is_measured || trace.provenance().is_recorded());
             Ok((program, trace))
         });
         let opened = opened.collect::<Result<Vec<_>, RunError>>()?;

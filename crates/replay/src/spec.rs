@@ -335,7 +335,8 @@ impl RunSpec {
 }
 
 /// Costs of tests and non-blocking probes, as far as they are set. The others depend on the trace: SimGrid's for its traces; none for
-/// traces that were recorded from running programs, which hold as many polls as the real machine had time for.
+/// traces that were recorded from running programs, which hold as many polls as the real machine had time for, and for programs that run
+/// with measured computations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Polling {
     /// Cost of a test.

@@ -232,7 +232,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         if !self.slots(call).iter().any(|slot| self.is_active(slot)) {
             return Ok(self.end(ActionKind::Test));
         }
-        Ok(self.keep_pending(Pending::Poll { poll: Poll::Call(call), paid: false }))
+        Ok(self.begin_poll(Poll::Call(call)))
     }
 
     /// Decides a test that has been paid for.

@@ -47,7 +47,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Begins a non-blocking probe.
     pub(super) fn iprobe(&mut self, call: CallId) -> Outcome<M::Error> {
         if self.point_to_point.is_reenacted() {
-            return Ok(self.keep_pending(Pending::Poll { poll: Poll::Call(call), paid: false }));
+            return Ok(self.begin_poll(Poll::Call(call)));
         }
         self.context.spend(self.context.replay.parameters.iprobe);
         match self.context.trace.call(call) {

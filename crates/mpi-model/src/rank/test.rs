@@ -18,14 +18,21 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         match self.point_to_point.requests.get(request) {
             // A test after one that succeeded: the request is gone.
             Request::Inactive => Ok(self.end(ActionKind::Test)),
-            Request::Pending(_) | Request::Complete(_) => {
-                Ok(self.keep_pending(Pending::Poll { poll: Poll::Test { request }, paid: false }))
-            }
+            Request::Pending(_) | Request::Complete(_) => Ok(self.begin_poll(Poll::Test { request })),
         }
     }
 
-    /// Pays for a poll, then carries it out. Both are conditional events, because the price depends on the polls of all ranks, and
-    /// the outcome on what arrives before now.
+    /// Begins a poll. A price that does not depend on the polls of other ranks is paid at once, without a conditional event.
+    pub(super) fn begin_poll(&mut self, poll: Poll) -> super::Control {
+        let paid = !self.context.replay.parameters.test_grows;
+        if paid {
+            self.context.thread.clock += self.poll_price(poll).0;
+        }
+        self.keep_pending(Pending::Poll { poll, paid })
+    }
+
+    /// Pays for a poll, then carries it out. Both are conditional events, because a price that grows depends on the polls of all ranks,
+    /// and the outcome on what arrives before now.
     pub(super) fn poll(&mut self, poll: Poll, paid: bool, granted: bool) -> Outcome<M::Error> {
         if !granted {
             return Ok(self.keep_pending(Pending::Poll { poll, paid }));
