@@ -205,16 +205,16 @@ impl Fabric<'_, '_> {
     fn forward_all(&mut self, node: u32, now: u64, end: u64) -> u64 {
         let next = self.gather(node, now, end);
         self.order.sort_unstable();
-        let order = std::mem::take(&mut self.order);
+        let (order, mut gathered) = (std::mem::take(&mut self.order), std::mem::take(&mut self.gathered));
         for &key in &order {
             let place = key as u32 as usize;
-            let packet = self.gathered[place];
-            let (port, packet) = self.route(node, packet, None);
+            let packet = &mut gathered[place];
+            let port = self.route(node, packet, None);
             let tail = self.tails.get(place).copied();
             self.send(port, packet, tail);
         }
         self.counts.hops += order.len() as u64;
-        self.order = order;
+        (self.order, self.gathered) = (order, gathered);
         next
     }
 
@@ -222,68 +222,65 @@ impl Fabric<'_, '_> {
     /// that is left.
     fn gather(&mut self, node: u32, now: u64, end: u64) -> u64 {
         let Node { first_input, inputs, first_word, .. } = self.nodes[node as usize];
-        self.gathered.clear();
-        self.order.clear();
-        self.tails.clear();
-        self.gathered_inputs.clear();
         let has_credits = self.machine.has_credits();
         let header = self.cut_through_header();
+        let Self { gathered, order, tails, gathered_inputs, rings, occupied, input_rates, .. } = self;
+        gathered.clear();
+        order.clear();
+        tails.clear();
+        gathered_inputs.clear();
         let base = now.saturating_sub(MAX_WINDOW);
         let mut next = IDLE;
         for word in 0..inputs.div_ceil(u64::BITS) {
-            let occupied = (first_word + word) as usize;
-            let mut left = self.occupied[occupied];
+            let occupied = &mut occupied[(first_word + word) as usize];
+            let mut left = *occupied;
             while left != 0 {
                 let bit = left.trailing_zeros();
                 left &= left - 1;
                 let input = (first_input + word * u64::BITS + bit) as usize;
-                let ring = &mut self.rings[input];
+                let ring = &mut rings[input];
                 while let Some(packet) = ring.front() {
                     if packet.at >= end {
                         next = next.min(packet.at);
                         break;
                     }
-                    self.order.push((packet.at - base) << 32 | self.gathered.len() as u64);
+                    order.push((packet.at - base) << 32 | gathered.len() as u64);
                     if let Some(header) = header {
                         let rest = f64::from(packet.bytes - header.min(packet.bytes));
-                        self.tails.push(packet.at + picos(rest * self.input_rates[input]));
+                        tails.push(packet.at + picos(rest * input_rates[input]));
                     }
                     if has_credits {
-                        self.gathered_inputs.push(input as u32);
+                        gathered_inputs.push(input as u32);
                     }
-                    self.gathered.push(*packet);
+                    gathered.push(*packet);
                     ring.pop_front();
                 }
                 if ring.is_empty() {
-                    self.occupied[occupied] &= !(1 << bit);
+                    *occupied &= !(1 << bit);
                 }
             }
         }
         next
     }
 
-    /// Returns the output port that a packet takes at a node; with credits, adaptive routings look at the `buffers`.
-    #[inline]
-    fn route(&self, node: u32, mut packet: Packet, buffers: Option<&Buffers>) -> (u32, Packet) {
+    /// Returns the output port that a packet takes at a node, and moves it on; with credits, adaptive routings look at the `buffers`.
+    #[inline(always)]
+    fn route(&self, node: u32, packet: &mut Packet, buffers: Option<&Buffers>) -> u32 {
         let tables = match &self.machine.ways {
             Ways::Routes => {
                 let port = self.routes.port(packet.path);
                 packet.path += 1;
-                return (port, packet);
+                return port;
             }
             Ways::Shortest(tables) => tables,
             Ways::Groups(table) => return self.route_through_groups(table, node, packet, buffers),
             Ways::Torus(table) => return self.route_through_torus(table, node, packet),
         };
         packet.path += 1;
-        let output = |table: &OutputTable| {
-            let outputs = table.toward(self.first_node + node, packet.message.dst);
-            match *outputs.0 {
-                [port] => port,
-                _ => self.choose(outputs, node, &packet, buffers),
-            }
-        };
-        let mut port = output(tables.at(packet.at));
+        if let Some(always) = tables.always() {
+            return self.output(always, node, packet, buffers) - self.first_port;
+        }
+        let mut port = self.output(tables.at(packet.at), node, packet, buffers);
         // A packet that cannot leave before the link fails goes around it.
         for (begin, table) in tables.after(packet.at) {
             let start = packet.at.max(self.ports[(port - self.first_port) as usize].free_at);
@@ -291,10 +288,20 @@ impl Fabric<'_, '_> {
                 break;
             }
             if self.machine.is_off(port, begin) {
-                port = output(table);
+                port = self.output(table, node, packet, buffers);
             }
         }
-        (port - self.first_port, packet)
+        port - self.first_port
+    }
+
+    /// Returns the output port of a table that a packet takes at a node.
+    #[inline]
+    fn output(&self, table: &OutputTable, node: u32, packet: &Packet, buffers: Option<&Buffers>) -> u32 {
+        let outputs = table.toward(self.first_node + node, packet.message.dst);
+        match *outputs.0 {
+            [port] => port,
+            _ => self.choose(outputs, node, packet, buffers),
+        }
     }
 
     /// Returns the output port that a packet takes at a node of a dragonfly, over a third group or not.
@@ -302,9 +309,9 @@ impl Fabric<'_, '_> {
         &self,
         table: &GroupTable,
         node: u32,
-        mut packet: Packet,
+        packet: &mut Packet,
         buffers: Option<&Buffers>,
-    ) -> (u32, Packet) {
+    ) -> u32 {
         let place = self.first_node + node;
         let MessageKey { src, dst, .. } = packet.message;
         let mut way = GroupWay(packet.path);
@@ -328,14 +335,14 @@ impl Fabric<'_, '_> {
         }
         let Some((port, way)) = table.step(place, way, dst) else {
             // A host has one cable.
-            return (self.nodes[node as usize].first_port, packet);
+            return self.nodes[node as usize].first_port;
         };
         packet.path = way.0;
-        (port - self.first_port, packet)
+        port - self.first_port
     }
 
     /// Returns the output port that a packet takes at a host of a torus, over a third one that a hash of the packet chooses.
-    fn route_through_torus(&self, table: &TorusTable, node: u32, mut packet: Packet) -> (u32, Packet) {
+    fn route_through_torus(&self, table: &TorusTable, node: u32, packet: &mut Packet) -> u32 {
         let host = self.nodes[node as usize].number;
         let hash = choice(self.machine.parameters.seed, packet.message, packet.number(), host);
         let way = match packet.path {
@@ -344,7 +351,7 @@ impl Fabric<'_, '_> {
         };
         let (port, way) = table.step(host, way, packet.message.dst.get(), hash & 1 == 0);
         packet.path = way.0;
-        (port - self.first_port, packet)
+        port - self.first_port
     }
 
     /// Returns the virtual channel of the link that a packet crosses or has crossed last.
@@ -391,10 +398,10 @@ impl Fabric<'_, '_> {
     /// Sends a packet on a channel when it may leave and the channel is free; `tail` is the arrival of its last byte, if that is later than
     /// it may leave. Returns the instant at which the last byte has left.
     #[inline]
-    fn send(&mut self, port: u32, mut packet: Packet, tail: Option<u64>) -> u64 {
-        let header = self.cut_through_header();
-        let Port { free_at, picos_per_byte, latency, far } = &mut self.ports[port as usize];
-        let time = transmission(packet.bytes, *picos_per_byte);
+    fn send(&mut self, port: u32, packet: &mut Packet, tail: Option<u64>) -> u64 {
+        let is_full = packet.bytes == self.machine.packet_size();
+        let Port { free_at, picos_per_byte, packet_time, latency, far } = &mut self.ports[port as usize];
+        let time = if is_full { *packet_time } else { transmission(packet.bytes, *picos_per_byte) };
         if self.marks {
             let queued = free_at.saturating_sub(packet.at) as f64;
             if queued > f64::from(self.machine.parameters.mark_bytes) * *picos_per_byte {
@@ -413,27 +420,24 @@ impl Fabric<'_, '_> {
         let (was_free_at, latency, far) = (*free_at, *latency, *far);
         *free_at = left;
         let arrival = left.saturating_add(latency);
-        let head_time = header.map(|header| picos(f64::from(header.min(packet.bytes)) * *picos_per_byte));
+        let picos_per_byte = *picos_per_byte;
         if self.loads.is_some() {
             self.load(port, packet.bytes, start..left);
             self.contend(port, packet.at..was_free_at);
         }
-        packet.at =
-            head_time.map_or(arrival, |head| start.saturating_add(head.max(1)).saturating_add(latency));
+        packet.at = self.cut_through_header().map_or(arrival, |header| {
+            let head = picos(f64::from(header.min(packet.bytes)) * picos_per_byte);
+            start.saturating_add(head.max(1)).saturating_add(latency)
+        });
         match far {
-            Far::Switch { node, ring } => {
-                if self.push(node, ring, packet) {
-                    self.arrivals.set(&mut self.nodes, node, packet.at);
-                }
-            }
-            Far::Host { host, .. } if self.ends_at(host, &packet) => self.deliver(packet, arrival),
-            Far::Host { node, ring, .. } => {
-                if self.push(node, ring, packet) {
-                    let deadline = self.deadline(node, packet.at);
-                    self.deadlines.set(&mut self.nodes, node, deadline);
+            Far::Host { host, .. } if self.ends_at(host, packet) => self.deliver(*packet, arrival),
+            Far::Switch { node, ring } | Far::Host { node, ring, .. } => {
+                if self.push(node, ring, *packet) {
+                    self.set_arrival(node, packet.at);
                 }
             }
             Far::Remote { region, input } => {
+                let mut packet = *packet;
                 packet.path -= self.routes.known_pair(packet.message).path;
                 self.outgoing.push((region, FabricMessage::Packet { input, packet, tail: arrival }));
             }
@@ -449,8 +453,18 @@ impl Fabric<'_, '_> {
         host == packet.message.dst && is_last_part()
     }
 
+    /// Takes in that the first packet on its way to a node reaches it at an instant.
+    fn set_arrival(&mut self, node: u32, at: u64) {
+        if node < self.hosts {
+            let deadline = self.deadline(node, at);
+            self.deadlines.set(&mut self.nodes, node, deadline);
+        } else {
+            self.arrivals.set(&mut self.nodes, node, at);
+        }
+    }
+
     /// Puts a packet into a ring; returns whether it is the only one there.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, node: u32, ring: u32, packet: Packet) -> bool {
         let packets = &mut self.rings[ring as usize];
         let was_empty = packets.is_empty();

@@ -52,7 +52,9 @@ impl<'m, 'p> Fabric<'m, 'p> {
                     None => Far::Switch { node: place, ring },
                 }
             };
-            Port { free_at: 0, picos_per_byte: port.picos_per_byte, latency: port.latency, far }
+            let (picos_per_byte, latency) = (port.picos_per_byte, port.latency);
+            let packet_time = super::transmission(machine.packet_size(), picos_per_byte);
+            Port { free_at: 0, picos_per_byte, packet_time, latency, far }
         });
         let ports: Vec<Port> = ports.collect();
         for node in &mut nodes {

@@ -38,9 +38,11 @@ pub(super) struct Buffers {
     /// Node of each output port.
     nodes: Vec<u32>,
     /// Wakes of each node. One is valid if it is that of whom it wakes.
-    wakes: Vec<BinaryHeap<Reverse<(u64, Sleeper)>>>,
+    wakes: Vec<BinaryHeap<Reverse<(u64, PackedSleeper)>>>,
     /// Outputs that may grant a request at this instant.
     touched: Vec<u32>,
+    /// Room for those that are being asked.
+    granting: Vec<u32>,
     published: Option<Published>,
 }
 
@@ -112,16 +114,43 @@ struct Room {
 }
 
 /// Whom a wake wakes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 enum Sleeper {
     Queue(u32),
     Injection(u32),
     Output(u32),
 }
 
+/// A sleeper as a number, which heaps compare quickly: its kind in the upper half, in the order in which those of one instant wake.
+type PackedSleeper = u64;
+
+impl Sleeper {
+    fn pack(self) -> PackedSleeper {
+        let (kind, number) = match self {
+            Self::Queue(queue) => (0, queue),
+            Self::Injection(port) => (1, port),
+            Self::Output(port) => (2, port),
+        };
+        kind << 32 | u64::from(number)
+    }
+
+    fn unpack(packed: PackedSleeper) -> Self {
+        let number = packed as u32;
+        match packed >> 32 {
+            0 => Self::Queue(number),
+            1 => Self::Injection(number),
+            _ => Self::Output(number),
+        }
+    }
+}
+
 impl Room {
     /// Adds a credit. Those for packets that a node forwards can come before those for earlier ones, which it took in.
     fn add(&mut self, back: u64, bytes: u32) {
+        if self.credits.back().is_none_or(|&(last, _)| last <= back) {
+            self.credits.push_back((back, bytes));
+            return;
+        }
         let place = self.credits.partition_point(|&(known, _)| known <= back);
         self.credits.insert(place, (back, bytes));
     }
@@ -170,6 +199,7 @@ impl Buffers {
             }),
             nodes: of_ports,
             touched: Vec::new(),
+            granting: Vec::new(),
         }
     }
 
@@ -216,7 +246,7 @@ impl Buffers {
         let is_first = at < *wake;
         if is_first {
             *wake = at;
-            self.wakes[node as usize].push(Reverse((at, sleeper)));
+            self.wakes[node as usize].push(Reverse((at, sleeper.pack())));
         }
         is_first
     }
@@ -229,7 +259,7 @@ impl Buffers {
     /// Returns the first instant at which a part of a node wakes.
     pub(super) fn next_wake(&mut self, node: u32) -> u64 {
         while let Some(&Reverse((at, sleeper))) = self.wakes[node as usize].peek() {
-            if *self.wake_of(sleeper) == at {
+            if *self.wake_of(Sleeper::unpack(sleeper)) == at {
                 return at;
             }
             self.wakes[node as usize].pop();
@@ -243,6 +273,7 @@ impl Buffers {
             return None;
         }
         let Reverse((_, sleeper)) = self.wakes[node as usize].pop()?;
+        let sleeper = Sleeper::unpack(sleeper);
         *self.wake_of(sleeper) = IDLE;
         Some(sleeper)
     }
@@ -262,22 +293,26 @@ impl Buffers {
     fn choose(&mut self, output: u32, at: u64) -> Result<usize, u64> {
         let Self { channels, arbitration, outputs, rooms, .. } = self;
         let Output { requests, turn, .. } = &outputs[output as usize];
-        let (mut first, mut instant) = (None, IDLE);
+        let turn = match arbitration {
+            Arbitration::Age => 0,
+            Arbitration::RoundRobin => *turn,
+        };
+        let (mut first, mut least, mut instant) = (None, (u64::MAX, u32::MAX), IDLE);
+        // Most requests are for as much room as the one before.
+        let (mut known, mut room_at) = ((u32::MAX, u32::MAX), IDLE);
         for (place, &Request { age, source, bytes, channel }) in requests.iter().enumerate() {
-            let room_at = rooms[(output * *channels + channel) as usize].instant(bytes, at);
+            if known != (bytes, channel) {
+                known = (bytes, channel);
+                room_at = rooms[(output * *channels + channel) as usize].instant(bytes, at);
+            }
+            let key = (age, source.wrapping_sub(turn));
             if room_at > at {
                 instant = instant.min(room_at);
-                continue;
-            }
-            let key = match arbitration {
-                Arbitration::Age => (age, source),
-                Arbitration::RoundRobin => (0, source.wrapping_sub(*turn)),
-            };
-            if first.is_none_or(|(least, _)| key < least) {
-                first = Some((key, place));
+            } else if first.is_none() || key < least {
+                (first, least) = (Some(place), key);
             }
         }
-        first.map(|(_, place)| place).ok_or(instant)
+        first.ok_or(instant)
     }
 
     /// Returns the bytes that wait for an output, here or in the buffers at its other end.
@@ -312,9 +347,11 @@ impl Fabric<'_, '_> {
         let base = now.saturating_sub(MAX_WINDOW);
         let Node { first_port, outputs, .. } = self.nodes[node as usize];
         let ports = first_port..first_port + outputs;
+        let mut touched = std::mem::take(&mut buffers.granting);
         let mut arrivals = order.iter().map(|key| (base + (key >> 32), *key as u32 as usize)).peekable();
         loop {
-            let at = arrivals.peek().map_or(IDLE, |&(at, _)| at).min(buffers.next_wake(node));
+            let wake = buffers.next_wake(node);
+            let at = arrivals.peek().map_or(IDLE, |&(at, _)| at).min(wake);
             if at >= end {
                 break;
             }
@@ -322,7 +359,10 @@ impl Fabric<'_, '_> {
             while let Some((_, place)) = arrivals.next_if(|&(arrival, _)| arrival == at) {
                 self.enqueue(buffers, node, place, at);
             }
-            while let Some(sleeper) = buffers.take_wake(node, at) {
+            // Nothing that arrives wakes anybody at once.
+            while wake == at
+                && let Some(sleeper) = buffers.take_wake(node, at)
+            {
                 match sleeper {
                     Sleeper::Queue(queue) => self.request(buffers, node, queue, at),
                     Sleeper::Injection(port) => self.request_injection(buffers, node, port, at),
@@ -331,21 +371,24 @@ impl Fabric<'_, '_> {
             }
             // Behind a packet that begins to leave the next one may request its output at once.
             while !buffers.touched.is_empty() {
-                let mut touched = std::mem::take(&mut buffers.touched);
-                touched.sort_unstable();
-                touched.dedup();
-                touched.into_iter().for_each(|port| self.arbitrate(buffers, node, port, at));
+                std::mem::swap(&mut buffers.touched, &mut touched);
+                if touched.len() > 1 {
+                    touched.sort_unstable();
+                    touched.dedup();
+                }
+                touched.drain(..).for_each(|port| self.arbitrate(buffers, node, port, at));
             }
         }
+        buffers.granting = touched;
         self.order = order;
         next.min(buffers.next_wake(node))
     }
 
     /// Puts a gathered packet, which arrives now, into its buffer.
     fn enqueue(&mut self, buffers: &mut Buffers, node: u32, place: usize, at: u64) {
-        let packet = self.gathered[place];
+        let mut packet = self.gathered[place];
         let queue = self.gathered_inputs[place] * buffers.channels + self.channel_of(&packet);
-        let (output, packet) = self.route(node, packet, Some(buffers));
+        let output = self.route(node, &mut packet, Some(buffers));
         let channel = self.channel_of(&packet);
         buffers.outputs[output as usize].waiting += u64::from(packet.bytes);
         let tail = self.tails.get(place).copied().unwrap_or(0);
@@ -362,7 +405,11 @@ impl Fabric<'_, '_> {
         let Some(&Waiting { packet, tail, output, channel }) = packets.front() else { return };
         let Port { free_at, picos_per_byte, .. } = self.ports[output as usize];
         // A faster output has to wait, so that the last byte is there in time.
-        let ready = tail.saturating_sub(transmission(packet.bytes, picos_per_byte)).max(*busy_until);
+        let begin = match tail {
+            0 => 0,
+            _ => tail.saturating_sub(transmission(packet.bytes, picos_per_byte)),
+        };
+        let ready = begin.max(*busy_until);
         if ready > at {
             buffers.wake(node, ready, Sleeper::Queue(queue));
         } else {
@@ -378,9 +425,9 @@ impl Fabric<'_, '_> {
         let stream = &self.streams[place as usize];
         let bytes = stream.next_bytes(&self.machine.parameters);
         let (output, channel) = if self.machine.routes_at_hosts() {
-            let next = Packet::new(at, stream.message, stream.sent, false, bytes);
-            let (output, routed) = self.route(node, next, Some(buffers));
-            (output, self.channel_of(&routed))
+            let mut next = Packet::new(at, stream.message, stream.sent, false, bytes);
+            let output = self.route(node, &mut next, Some(buffers));
+            (output, self.channel_of(&next))
         } else {
             (port, 0)
         };
@@ -424,7 +471,7 @@ impl Fabric<'_, '_> {
             let waiting = queue.packets.pop_front().expect("it has requested the output");
             let mut packet = waiting.packet;
             packet.at = at;
-            let left = self.send(output, packet, None);
+            let left = self.send(output, &mut packet, None);
             if self.machine.parameters.crossbar == Crossbar::Serial {
                 buffers.queues[source as usize].busy_until = left;
             }
@@ -436,10 +483,10 @@ impl Fabric<'_, '_> {
             let born = self.age(self.injections[port as usize].free_at);
             let mut packet = self.take_injected(port, at).expect("it has requested the output");
             if self.machine.routes_at_hosts() {
-                (_, packet) = self.route(node, packet, Some(buffers));
+                self.route(node, &mut packet, Some(buffers));
             }
             packet.born = born;
-            let left = self.send(output, packet, None);
+            let left = self.send(output, &mut packet, None);
             self.injections[port as usize].free_at = left;
             if packet.is_last() {
                 self.reports.push(Report { at: left, message: packet.message, kind: ReportKind::Left });
@@ -515,7 +562,7 @@ impl Fabric<'_, '_> {
         }
         let latest = self.deadline(node, first);
         let own = (first_port..first_port + outputs).map(|port| {
-            let time = self.machine.least_time(self.first_port + port, self.machine.packet_size());
+            let time = self.least_packet_time(port);
             self.injections[port as usize].deadline_from(&self.streams, (first, time), latest)
         });
         let deadline = own.fold(latest, u64::min);

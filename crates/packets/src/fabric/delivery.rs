@@ -80,13 +80,7 @@ impl Fabric<'_, '_> {
                 let MessageKey { src, dst, .. } = packet.message;
                 packet.path += self.routes.pair(self.machine, self.first_port, (src, dst))?.path;
                 if self.push(place, ring, packet) {
-                    match host {
-                        None => self.arrivals.set(&mut self.nodes, place, packet.at),
-                        Some(_) => {
-                            let deadline = self.deadline(place, packet.at);
-                            self.deadlines.set(&mut self.nodes, place, deadline);
-                        }
-                    }
+                    self.set_arrival(place, packet.at);
                 }
             }
         }

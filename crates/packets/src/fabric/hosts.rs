@@ -3,7 +3,7 @@
 use netmodel::{HostId, RouteError};
 
 use super::injection::{Injection, Stream, Window};
-use super::nodes::{IDLE, Node};
+use super::nodes::{IDLE, Node, Port};
 use super::routes::Pair;
 use super::{Fabric, Report, ReportKind};
 use crate::machine::{MAX_WINDOW, Ways};
@@ -62,19 +62,19 @@ impl Fabric<'_, '_> {
         let order = std::mem::take(&mut self.order);
         for &key in &order {
             let place = key as u32 as usize;
-            let packet = self.gathered[place];
+            let mut packet = self.gathered[place];
             let tail = self.tails.get(place).copied();
             match place.checked_sub(forwarded) {
                 None => {
-                    let (port, packet) = self.route(node, packet, None);
-                    self.send(port, packet, tail);
+                    let port = self.route(node, &mut packet, None);
+                    self.send(port, &mut packet, tail);
                 }
                 Some(own) => {
-                    let (port, packet) = match self.machine.routes_at_hosts() {
-                        true => self.route(node, packet, None),
-                        false => (injected[own], packet),
+                    let port = match self.machine.routes_at_hosts() {
+                        true => self.route(node, &mut packet, None),
+                        false => injected[own],
                     };
-                    let at = self.send(port, packet, tail);
+                    let at = self.send(port, &mut packet, tail);
                     if packet.is_last() {
                         self.reports.push(Report { at, message: packet.message, kind: ReportKind::Left });
                     }
@@ -97,7 +97,11 @@ impl Fabric<'_, '_> {
             let left = if self.machine.has_changes {
                 self.machine.transmit(self.first_port + port, at, packet.bytes, |_, _| {})
             } else {
-                at.saturating_add(super::transmission(packet.bytes, self.ports[port as usize].picos_per_byte))
+                let Port { picos_per_byte, packet_time, .. } = self.ports[port as usize];
+                let is_full = packet.bytes == self.machine.packet_size();
+                let time =
+                    if is_full { packet_time } else { super::transmission(packet.bytes, picos_per_byte) };
+                at.saturating_add(time)
             };
             self.injections[port as usize].free_at = left;
             if !self.injections[port as usize].queue.is_empty() {
@@ -141,12 +145,20 @@ impl Fabric<'_, '_> {
         let forwarded = rings.iter().filter_map(|ring| ring.front()).map(|packet| packet.at).min();
         let forwarded = forwarded.map(|at| self.deadline(node, at));
         let own = (first_port..first_port + outputs).map(|port| {
-            let time = self.machine.least_time(self.first_port + port, self.machine.packet_size());
+            let time = self.least_packet_time(port);
             let injection = &self.injections[port as usize];
             injection.deadline(&self.streams, time, self.deadline(node, injection.free_at))
         });
         let deadline = forwarded.into_iter().chain(own).min().unwrap_or(IDLE);
         self.deadlines.set(&mut self.nodes, node, deadline);
+    }
+
+    /// Returns the least time in which a full packet leaves by a port \[ps\].
+    pub(super) fn least_packet_time(&self, port: u32) -> u64 {
+        match self.machine.has_changes {
+            true => self.machine.least_time(self.first_port + port, self.machine.packet_size()),
+            false => self.ports[port as usize].packet_time,
+        }
     }
 
     /// Returns the instant at which a host has to be caught up with because of a packet that leaves it: before the packet can arrive, and
@@ -186,12 +198,12 @@ impl Fabric<'_, '_> {
         let node = self.node_of(src);
         self.catch_up_with(node, at);
         let last = (bytes - (packets - 1) * payload) as u32 + self.machine.parameters.header_bytes;
-        let first = Packet::new(at, message, 0, packets == 1, last);
+        let mut first = Packet::new(at, message, 0, packets == 1, last);
         let (port, path) = if let Ways::Routes = self.machine.ways {
             (self.routes.port(path), path + 1)
         } else {
-            let (port, routed) = self.route(node, first, self.buffers.as_deref());
-            (port, if self.machine.routes_at_hosts() { 0 } else { routed.path })
+            let port = self.route(node, &mut first, self.buffers.as_deref());
+            (port, if self.machine.routes_at_hosts() { 0 } else { first.path })
         };
         let mut stream = Stream::new(message, packets as u32, last, (port, path), limit);
         stream.window = stream.limit.filter(|_| self.marks).map(Window::new);

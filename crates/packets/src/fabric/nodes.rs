@@ -28,6 +28,8 @@ pub(super) struct Port {
     /// \[ps\]
     pub(super) free_at: u64,
     pub(super) picos_per_byte: f64,
+    /// Time of a full packet \[ps\].
+    pub(super) packet_time: u64,
     pub(super) latency: u64,
     pub(super) far: Far,
 }

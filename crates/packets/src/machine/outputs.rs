@@ -79,6 +79,15 @@ impl OutputTables {
         Ok(Self { begins, tables })
     }
 
+    /// Returns the table, if it holds at all times.
+    #[inline]
+    pub(crate) fn always(&self) -> Option<&OutputTable> {
+        match &*self.tables {
+            [always] => Some(always),
+            _ => None,
+        }
+    }
+
     /// Returns the table that holds at an instant \[ps\].
     #[inline]
     pub(crate) fn at(&self, at: u64) -> &OutputTable {
@@ -235,7 +244,8 @@ impl OutputTable {
         let set = self.sets[node as usize * self.target_count + *number as usize];
         let set = &self.set_ports[self.first_sets[node as usize] as usize + usize::from(set)];
         let set = set.start as usize..set.end as usize;
-        (&self.ports[set.clone()], self.shares.get(set).unwrap_or_default())
+        let shares = if self.shares.is_empty() { &[] } else { &self.shares[set.clone()] };
+        (&self.ports[set], shares)
     }
 }
 

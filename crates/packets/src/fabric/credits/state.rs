@@ -16,14 +16,14 @@ impl Buffers {
         let Self { channels, queues, outputs, injection_wakes, nodes: of_ports, wakes, .. } = self;
         for (node, wakes) in nodes.iter().zip(wakes.iter_mut()) {
             for queue in node.first_input * *channels..(node.first_input + node.inputs) * *channels {
-                wakes.push(Reverse((queues[queue as usize].wake, Sleeper::Queue(queue))));
+                wakes.push(Reverse((queues[queue as usize].wake, Sleeper::Queue(queue).pack())));
             }
         }
         for port in 0..outputs.len() {
             let wakes = &mut wakes[of_ports[port] as usize];
-            wakes.push(Reverse((outputs[port].wake, Sleeper::Output(port as u32))));
+            wakes.push(Reverse((outputs[port].wake, Sleeper::Output(port as u32).pack())));
             if port < injections {
-                wakes.push(Reverse((injection_wakes[port], Sleeper::Injection(port as u32))));
+                wakes.push(Reverse((injection_wakes[port], Sleeper::Injection(port as u32).pack())));
             }
         }
         wakes.iter_mut().for_each(|wakes| wakes.retain(|Reverse((at, _))| *at != IDLE));
@@ -41,6 +41,7 @@ impl Buffers {
             nodes: _,
             wakes: _,
             touched: _,
+            granting: _,
             published,
         } = self;
         if let Some(Published { period, instants, backlogs }) = published {
