@@ -353,7 +353,7 @@ fn what_a_program_leaves_and_mixes_is_named() {
     let body = "MPI_Request request;\nMPI_Comm copy;\nMPI_Datatype type, freed;\nint value;\n\
         if (rank == 0) MPI_Isend(&size, 1, MPI_INT, 1, 4, MPI_COMM_WORLD, &request);\n\
         if (rank == 1) MPI_Recv(&value, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
-        MPI_Comm_dup(MPI_COMM_WORLD, &copy);\nMPI_Type_contiguous(3, MPI_INT, &type);\nMPI_Type_commit(&type);\n\
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);\nMPI_Type_contiguous(3, MPI_INT, &type);\n\
         if (rank == 0) { float one = 1; MPI_Send(&one, 1, MPI_FLOAT, 2, 5, MPI_COMM_WORLD); }\n\
         if (rank == 2) MPI_Recv(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
         MPI_Type_contiguous(2, MPI_INT, &freed);\nMPI_Type_commit(&freed);\nMPI_Type_free(&freed);\n\
@@ -366,7 +366,7 @@ fn what_a_program_leaves_and_mixes_is_named() {
         "rank 0: 1 request(s) were never completed, the first one of MPI_Isend, called from /",
         "rank 0 and 2 other(s): 1 communicator(s) were never freed, the first one of MPI_Comm_dup",
         "rank 2: MPI_Recv takes elements from rank 0 that are floating-point numbers of 4 B for integers or others of 4 B",
-        "rank 0 and 2 other(s): 1 datatype(s) were committed and never freed",
+        "rank 0 and 2 other(s): 1 datatype(s) were never freed, the first one of MPI_Type_contiguous",
         "rank 0 and 2 other(s): 1 operator(s) were never freed, the first one of MPI_Op_create, called from /",
         "rank 0 and 2 other(s): 1 group(s) were never freed, the first one of MPI_Comm_group",
         "rank 1: 2 message(s) to rank 0 were never received, the first one of MPI_Send to rank 0, tag 6, 4 B on communicator 0, called",

@@ -25,15 +25,37 @@ void drop_type(MPI_Datatype type)
     REAL(Type_free)(&type);
 }
 
-INTERPOSE(Type_commit)
-int MPI_Type_commit(MPI_Datatype *type)
-{
-  LOCAL(Type_commit, type)
-  int error = REAL(Type_commit)(type);
-  if (error == MPI_SUCCESS && !is_predefined(*type))
-    note_made(MADE_TYPE, *type, (struct call){"MPI_Type_commit", __builtin_return_address(0)});
-  return error;
-}
+/* ---- types that are to be freed ---- */
+
+/* A function that makes a type, its last argument. */
+#define MAKER(name, parameters, ...)                                                                                                     \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name parameters                                                                                                              \
+  {                                                                                                                                      \
+    LOCAL(name, __VA_ARGS__)                                                                                                             \
+    int error = REAL(name)(__VA_ARGS__);                                                                                                 \
+    if (error == MPI_SUCCESS)                                                                                                            \
+      note_made(MADE_TYPE, *made, (struct call){"MPI_" #name, __builtin_return_address(0)});                                             \
+    return error;                                                                                                                        \
+  }
+
+MAKER(Type_contiguous, (int n, MPI_Datatype old, MPI_Datatype *made), n, old, made)
+MAKER(Type_vector, (int n, int length, int stride, MPI_Datatype old, MPI_Datatype *made), n, length, stride, old, made)
+MAKER(Type_create_hvector, (int n, int length, MPI_Aint stride, MPI_Datatype old, MPI_Datatype *made), n, length, stride, old, made)
+MAKER(Type_indexed, (int n, const int lengths[], const int at[], MPI_Datatype old, MPI_Datatype *made), n, lengths, at, old, made)
+MAKER(Type_create_hindexed, (int n, const int lengths[], const MPI_Aint at[], MPI_Datatype old, MPI_Datatype *made), n, lengths, at, old, made)
+MAKER(Type_create_indexed_block, (int n, int length, const int at[], MPI_Datatype old, MPI_Datatype *made), n, length, at, old, made)
+MAKER(Type_create_hindexed_block, (int n, int length, const MPI_Aint at[], MPI_Datatype old, MPI_Datatype *made), n, length, at, old, made)
+MAKER(Type_create_struct, (int n, const int lengths[], const MPI_Aint at[], const MPI_Datatype old[], MPI_Datatype *made), n, lengths, at, old, made)
+MAKER(Type_create_resized, (MPI_Datatype old, MPI_Aint lower, MPI_Aint extent, MPI_Datatype *made), old, lower, extent, made)
+MAKER(Type_dup, (MPI_Datatype old, MPI_Datatype *made), old, made)
+MAKER(Type_create_subarray,
+      (int n, const int sizes[], const int parts[], const int starts[], int order, MPI_Datatype old, MPI_Datatype *made),
+      n, sizes, parts, starts, order, old, made)
+MAKER(Type_create_darray,
+      (int size, int rank, int n, const int sizes[], const int kinds[], const int arguments[], const int grid[], int order, MPI_Datatype old,
+       MPI_Datatype *made),
+      size, rank, n, sizes, kinds, arguments, grid, order, old, made)
 
 INTERPOSE(Type_free)
 int MPI_Type_free(MPI_Datatype *type)

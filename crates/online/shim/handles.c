@@ -130,7 +130,7 @@ void note_freed(enum made kind, void *handle)
 
 void warn_of_made(void)
 {
-  static const char *const texts[MADE_KINDS] = {"datatype(s) were committed and never freed", "operator(s) were never freed", "group(s) were never freed"};
+  static const char *const texts[MADE_KINDS] = {"datatype(s) were never freed", "operator(s) were never freed", "group(s) were never freed"};
   for (int kind = 0; kind < MADE_KINDS; kind++)
     if (made[kind].length > 0)
       warn_of(texts[kind], made[kind].length, made[kind].things[0].by);

@@ -187,6 +187,7 @@ int MPI_Win_create(void *base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm
 {
   BEGIN(Win_create, handle, base, bytes, unit, info, handle, result)
   CHECK(bytes >= 0, handle, MPI_ERR_SIZE);
+  CHECK(base || !bytes, handle, MPI_ERR_BUFFER);
   CHECK(unit > 0, handle, MPI_ERR_DISP);
   int error = REAL(Win_create)(base, bytes, unit, info, handle, result);
   CHECK(!error, handle, error);

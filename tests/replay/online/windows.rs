@@ -134,6 +134,13 @@ fn windows_have_their_data_and_are_recorded() {
     }
 }
 
+#[test]
+fn windows_without_memory_fail() {
+    let body = "MPI_Win win;\nMPI_Win_create(NULL, 4, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win);";
+    let Some(program) = Program::with_body(body) else { return };
+    program.run(2, &[]).code(1).stderr(contains("MPI_ERR_BUFFER")).stderr(contains("in MPI_Win_create "));
+}
+
 /// Accesses and synchronisation outside of epochs fail, with the reason; epochs that overlap or stay open are warned of, with both calls.
 #[test]
 fn epochs_that_are_not_opened_or_not_closed_are_named() {
