@@ -220,6 +220,43 @@ fn polls_of_measured_programs_cost_nothing_beside() {
     }
 }
 
+/// Polls that fail unasked are late by a part of the time waited, and the results are deterministic.
+#[test]
+fn polls_of_a_row_fail_unasked_within_the_tolerance() {
+    let body = "int flag = 0, value; MPI_Request request;\n\
+        if (rank == 0) {\nMPI_Irecv(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, &request);\n\
+        while (!flag) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);\n\
+        for (flag = 0; !flag;) MPI_Iprobe(1, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);\n\
+        MPI_Recv(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n} else\n\
+        for (int tag = 0; tag < 2; tag++) { usleep(1000); MPI_Send(&rank, 1, MPI_INT, 0, tag, MPI_COMM_WORLD); }\n\
+        if (rank == 0) printf(\"%d\\n\", MPI_Wtime() < 0.0025);";
+    let Some(program) = Program::with_body(body) else { return };
+    let fixed = ["--set", "online.computation='fixed'", "--set", "online.fixed_s='1us'"];
+    let polls = |tolerance: &str| {
+        let tolerance = format!("online.poll_tolerance={tolerance}");
+        let run = |threads: &str| {
+            program.lines_and_digest(
+                2,
+                &[&fixed as &[&str], &["--set", &tolerance, "--threads", threads]].concat(),
+            )
+        };
+        let first = run("1");
+        assert_eq!((first.0.as_slice(), &first), (&["1".to_owned()] as &[String], &run("2")));
+        let report = SavedReport::from_path(&program.folder.path("report.json")).unwrap();
+        let is_poll = |name: &str| name == "test" || name == "iprobe";
+        report
+            .time_by_action
+            .iter()
+            .filter(|total| is_poll(&total.action))
+            .map(|total| total.count)
+            .sum::<u64>()
+    };
+    let (all, some) = (polls("0"), polls("0.1"));
+    assert!(all > 1900 && some < 300, "{all} {some}");
+    let negative = ["--set", "online.poll_tolerance=-1"];
+    program.run(2, &negative).code(2).stderr(contains("poll_tolerance: found -1, expected a part from 0"));
+}
+
 #[test]
 fn fixed_computations_take_their_time() {
     let body = "MPI_Barrier(MPI_COMM_SELF);\nMPI_Barrier(MPI_COMM_SELF);\nprintf(\"%.6f\\n\", MPI_Wtime());";

@@ -42,8 +42,38 @@ void post(struct operation operation)
     answer((struct operation){.kind = OP_SYNC});
 }
 
+/* ---- polls ---- */
+
+/* A row of failed polls: since when, and the time of the next one that is asked. */
+static bool is_in_row;
+static double row_begin, next_ask;
+static const double LONGEST = 1e-3;
+
+bool fails_unasked(void)
+{
+  /* While the clock stands, polls are asked: only an answer moves it. */
+  double computed = pending_computation();
+  return is_in_row && computed > 0 && now() + computed < next_ask;
+}
+
+void note_poll(bool has_succeeded)
+{
+  double since = is_in_row ? now() - row_begin : 0, delay = since * shared->poll_tolerance;
+  if (!is_in_row)
+    row_begin = now();
+  is_in_row = !has_succeeded;
+  next_ask = now() + (delay < LONGEST ? delay : LONGEST);
+}
+
+static bool is_poll(uint32_t kind)
+{
+  return kind == OP_TESTALL || kind == OP_TESTANY || kind == OP_TESTSOME || kind == OP_GET_STATUS || kind == OP_IPROBE || kind == OP_SYNC ||
+         kind == OP_CLOCK;
+}
+
 void answer(struct operation operation)
 {
+  is_in_row &= is_poll(operation.kind);
   append(operation);
   end_turn();
 }

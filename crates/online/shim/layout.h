@@ -143,6 +143,8 @@ struct header {
   uint32_t has_storage, reserved;
   /* of the smallest allocation that is folded [B], 0 for none */
   uint64_t fold_bytes;
+  /* part of the time since the first failed poll of a row, during which further ones are not asked */
+  double poll_tolerance;
 };
 
 struct operation {
@@ -217,7 +219,7 @@ struct table {
   _Atomic uint64_t block[];
 };
 
-_Static_assert(sizeof(struct header) == 88, "as in layout.rs");
+_Static_assert(sizeof(struct header) == 96, "as in layout.rs");
 _Static_assert(sizeof(struct operation) == 136, "as in layout.rs");
 _Static_assert(sizeof(struct completion) == 32, "as in layout.rs");
 _Static_assert(offsetof(struct slot, operation) == 128, "as in layout.rs");

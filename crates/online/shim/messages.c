@@ -279,7 +279,11 @@ int MPI_Startall(int n, MPI_Request handles[])
 /* Probes; returns whether there is a message. */
 static bool probe(struct communicator *c, enum operation_kind kind, int source, int tag)
 {
+  if (kind == OP_IPROBE && fails_unasked())
+    return false;
   answer(receiving(c, kind, source, tag, 0));
+  if (kind == OP_IPROBE)
+    note_poll(own->flag != 0);
   return own->flag;
 }
 

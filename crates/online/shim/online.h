@@ -101,6 +101,8 @@ void name_call(const char *call, void *site);
 bool is_counted(void);
 /* Adds the work since `begin_computation` to the computation before the next operation; returns it. */
 double count_computation(void);
+/* The computation before the next operation. */
+double pending_computation(void);
 void add_computation(double amount);
 void begin_computation(void);
 /* Writes the place of a call as `, called from FILE+OFFSET`; returns the length. */
@@ -123,6 +125,10 @@ void answer(struct operation operation);
 /* Simulated time [s]. */
 double now(void);
 void futex_wake(_Atomic uint32_t *word);
+/* Returns whether a poll fails without being asked: it is one of a row that has failed. Legal, for a poll may see late what has happened. */
+bool fails_unasked(void);
+/* Notes how a poll has ended. */
+void note_poll(bool has_succeeded);
 
 /* ---- memory (arena.c) ---- */
 

@@ -118,6 +118,8 @@ bool is_counted(void) { return shared->computation == COMPUTATION_MEASURED || sh
 
 void add_computation(double amount) { computation += amount; }
 
+double pending_computation(void) { return computation; }
+
 double count_computation(void)
 {
   double since = is_counted() ? work() - last_work - clock_cost : 0;

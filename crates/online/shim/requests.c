@@ -196,8 +196,15 @@ static struct batch list_requests(int n, MPI_Request handles[])
 
 static void ask(enum operation_kind kind, uint32_t n)
 {
-  if (n > 0)
-    answer((struct operation){.kind = kind, .count = n});
+  bool is_test = kind == OP_TESTALL || kind == OP_TESTANY || kind == OP_TESTSOME;
+  if (n == 0 || (is_test && fails_unasked()))
+    return;
+  answer((struct operation){.kind = kind, .count = n});
+  bool has_complete = false;
+  for (uint32_t i = 0; i < n && is_test; i++)
+    has_complete |= own->completion[own->list[i]].is_complete != 0;
+  if (is_test)
+    note_poll(has_complete);
 }
 
 static MPI_Comm communicator_of_requests(int n, MPI_Request handles[])
@@ -431,9 +438,12 @@ int MPI_Request_get_status(MPI_Request handle, int *flag, MPI_Status *status)
     empty_status(status);
     RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
   }
-  if (!requests[index].is_done)
+  *flag = requests[index].is_done;
+  if (!*flag && !fails_unasked()) {
     answer((struct operation){.kind = OP_GET_STATUS, .request = index});
-  *flag = requests[index].is_done || own->flag;
+    *flag = own->flag != 0;
+    note_poll(*flag);
+  }
   if (*flag)
     status_of(index, false, status);
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);

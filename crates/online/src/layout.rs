@@ -82,6 +82,7 @@ pub(crate) struct Header {
     pub(crate) has_storage: AtomicU32,
     reserved: AtomicU32,
     pub(crate) fold_bytes: AtomicU64,
+    pub(crate) poll_tolerance: AtomicU64,
 }
 
 /// An operation of a rank.
@@ -170,5 +171,5 @@ pub(crate) const COMPLETION: u64 = LIST + (REQUESTS * size_of::<u32>()) as u64;
 pub(crate) const SLOT_BYTES: u64 =
     (COMPLETION + (REQUESTS * size_of::<Completion>()) as u64).next_multiple_of(PAGE);
 
-const _: () = assert!(size_of::<Header>() == 88 && size_of::<Operation>() == 136);
+const _: () = assert!(size_of::<Header>() == 96 && size_of::<Operation>() == 136);
 const _: () = assert!(size_of::<Completion>() == 32 && size_of::<Block>() == 64 && size_of::<Slot>() == 128);

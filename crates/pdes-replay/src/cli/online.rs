@@ -147,13 +147,14 @@ pub(super) fn settings(config: &Config) -> Result<Settings> {
         OnlineClock::All => Clocks::All,
     };
     let speed = config.speed()?.unwrap_or(DEFAULT_SPEED);
-    let fold_bytes = online.fold_bytes()?;
+    let (fold_bytes, poll_tolerance) = (online.fold_bytes()?, online.poll_tolerance()?);
     Ok(Settings {
         computation,
         clocks,
         speed,
         debugged: None,
         fold_bytes,
+        poll_tolerance,
         threads: config.threads()?,
         explores: false,
     })

@@ -441,6 +441,9 @@ pub struct OnlineSection {
     /// Smallest allocation that is [folded](online.md#folded-memory): the same memory for all ranks.
     #[schemars(extend("x-default" = "none"))]
     pub fold_bytes: Option<Size>,
+    /// Part of the time since the first failed [poll](online.md#time) of a row for which further ones fail unasked, at most 1 ms.
+    #[schemars(extend("default" = 0))]
+    pub poll_tolerance: Option<f64>,
 }
 
 /// Time of computations of a program that runs online.
@@ -470,6 +473,18 @@ pub enum OnlineClock {
 }
 
 impl OnlineSection {
+    /// Returns the part of the time of failed polls in a row during which further ones fail unasked.
+    ///
+    /// # Errors
+    /// It is negative or not finite.
+    pub fn poll_tolerance(&self) -> Result<f64, ConfigError> {
+        let tolerance = self.poll_tolerance.unwrap_or(0.0);
+        let message = format!("found {tolerance}, expected a part from 0");
+        let is_valid = tolerance.is_finite() && tolerance >= 0.0;
+        let error = ConfigError::Value { section: "online", key: "poll_tolerance", message };
+        if is_valid { Ok(tolerance) } else { Err(error) }
+    }
+
     /// Returns the size of the smallest allocation that is folded \[B\].
     ///
     /// # Errors
