@@ -22,31 +22,38 @@ pub struct SampledBlock {
     pub mean_work: f64,
 }
 
-/// Executions of a block on each rank, in whose order work is added: executed, skipped, and their work.
-type Executions = BTreeMap<u32, (u64, u64, f64)>;
+/// What a rank has done with a block: how often it has executed and skipped it, and the work of the executions.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    executed: u64,
+    skipped: u64,
+    work: f64,
+}
 
-/// Executions of sampled blocks, by place and scope.
+/// Parts of the ranks in each block, by its place and whether its samples are of all ranks. They are added in the order of ranks.
 #[derive(Debug, Default)]
-pub(crate) struct Samples(Mutex<BTreeMap<(String, bool), Executions>>);
+pub(crate) struct Samples(Mutex<BTreeMap<(String, bool), BTreeMap<u32, Part>>>);
 
 impl Samples {
     /// Adds what a rank says of a block.
     pub(crate) fn add(&self, rank: u32, place: String, operation: &Operation) {
+        let &Operation { bytes: executed, source_bytes: skipped, seconds: work, flags, .. } = operation;
         let mut blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let executions = (operation.bytes, operation.source_bytes, operation.seconds);
-        blocks.entry((place, operation.flags != 0)).or_default().insert(rank, executions);
+        blocks.entry((place, flags != 0)).or_default().insert(rank, Part { executed, skipped, work });
     }
 
     /// Returns the blocks, in the order of their places.
     pub(crate) fn blocks(&self) -> Vec<SampledBlock> {
         let blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let block = |((place, of_all_ranks), executions): (&(String, bool), &Executions)| {
-            let executed = executions.values().map(|(executed, ..)| executed).sum();
-            let work: f64 = executions.values().map(|(.., work)| work).sum();
+        let mut found = Vec::with_capacity(blocks.len());
+        for ((place, of_all_ranks), parts) in &*blocks {
+            let executed = parts.values().map(|part| part.executed).sum();
+            let skipped = parts.values().map(|part| part.skipped).sum();
+            let work: f64 = parts.values().map(|part| part.work).sum();
             let mean_work = if executed == 0 { 0.0 } else { work / executed as f64 };
-            let skipped = executions.values().map(|(_, skipped, _)| skipped).sum();
-            SampledBlock { place: place.clone(), of_all_ranks: *of_all_ranks, executed, skipped, mean_work }
-        };
-        blocks.iter().map(block).collect()
+            let (place, of_all_ranks) = (place.clone(), *of_all_ranks);
+            found.push(SampledBlock { place, of_all_ranks, executed, skipped, mean_work });
+        }
+        found
     }
 }

@@ -30,10 +30,8 @@ impl RankSource<'_> {
             FileKind::View => {
                 let blocks: Vec<u64> = self.run.memory.numbers(block, count);
                 self.run.memory.free(block);
-                let view = view(source_bytes, bytes, &blocks).unwrap_or_else(|| {
-                    self.run.warn(self.me, format!("{} sets a view of more than {} kinds of blocks, or of none: in the time of accesses it is one without holes", operation.name(), FileView::MAX_RUNS));
-                    FileView::contiguous(source_bytes.min(MOST)).expect("the position is one of a file")
-                });
+                let view =
+                    view(source_bytes, bytes, &blocks).unwrap_or_else(|| self.view_without_holes(operation));
                 Call::SetView { communicator, file, view }
             }
             FileKind::Read | FileKind::Write => {
@@ -52,6 +50,16 @@ impl RankSource<'_> {
         };
         self.file_call = Some(call);
         Ok(())
+    }
+
+    /// Returns the view in place of one that a trace cannot have.
+    fn view_without_holes(&self, operation: Operation) -> FileView {
+        let (name, most) = (operation.name(), FileView::MAX_RUNS);
+        self.run.warn(
+            self.me,
+            format!("{name} sets a view of more than {most} kinds of blocks, or of none: in the time of accesses it has no holes"),
+        );
+        FileView::contiguous(operation.source_bytes.min(MOST)).expect("the position is one of a file")
     }
 
     /// Makes the call on a file that its members have agreed on.
