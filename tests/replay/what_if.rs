@@ -434,3 +434,29 @@ fn only_programs_that_may_depend_on_time_are_replayed_twice() {
         }
     }
 }
+
+/// By hand: at half of the frequency the computations of 3 and 1 ms take twice as long, at an eighth of the power above 100 W.
+#[test]
+fn a_region_at_another_frequency_takes_other_time_and_energy() {
+    let folder = folder("[[hypothesis]]\nname = 'slower'\nset = ['energy.frequency={ foo = 0.5 }']\n");
+    let energy = "[energy]\nenabled = true\nby = ['region', 'host']\nhosts = { '*' = { idle = 100, all_cores = 200 } }\n";
+    folder.write("run.toml", &format!("{CONFIG}{energy}"));
+    what_if(&folder).assert().code(DONE).stdout(contains("energy").and(contains("1.300600 J")));
+    let near = |found: &Value, expected: f64| {
+        let found = found.as_f64().unwrap();
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found}, expected {expected}");
+    };
+    let [original, slower] = &summary(&folder)[..] else { panic!("two programs") };
+    near(&original["energy_j"], 2.0 * 100.0 * 3.003e-3 + 100.0 * 4e-3);
+    near(&slower["simulated_time_s"], 6.003e-3);
+    near(&slower["energy_j"], 2.0 * 100.0 * 6.003e-3 + 100.0 * 8e-3 / 8.0);
+    let energy = &json(&folder.path("results/reports/slower.json"))["energy"];
+    let foo = energy["regions"].as_array().unwrap().iter().find(|region| region["name"] == "foo").unwrap();
+    near(&foo["energy_j"], 100.0 * 8e-3 * (1.0 + 1.0 / 8.0));
+    near(&energy["hosts"][1]["energy_j"], 100.0 * 6.003e-3 + 100.0 * 2e-3 / 8.0);
+    let run = |frequency: &str| {
+        command().arg("run").arg(folder.path("run.toml")).args(["--set", frequency]).assert()
+    };
+    run("energy.frequency={ foo = 0 }").code(MISUSE).stderr(contains("found 0, expected a factor above 0"));
+    run("energy.frequency={ bar = 2 }").code(DONE).stderr(contains("no rank enters the region \"bar\""));
+}

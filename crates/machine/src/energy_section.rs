@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::power_counters::PowerCounters;
 use crate::{CarbonIntensity, MessageEnergy, PowerByName};
 
-/// Energy of the hosts and links of the platform, in the report; no effect on other results.
+/// Energy of the hosts and links of the platform, in the report; no effect on other results but by `frequency`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("x-page" = "energy.md"))]
@@ -30,11 +30,14 @@ pub struct EnergySection {
     /// Power of links by their names, as that of hosts.
     #[schemars(extend("x-default" = "that of the platform file (`wattage_range`)"))]
     pub links: BTreeMap<String, LinkPower>,
-    /// Energy of the messages that the ranks on hosts send, of the adapters at both ends, by the names of the hosts, as their power.
+    /// Energy of messages, of the adapters at both ends, by the names of the hosts that send.
     #[schemars(extend("x-default" = "none"))]
     pub messages: BTreeMap<String, MessageEnergy>,
-    /// Energy of each byte that crosses a link, of the ports of switches, by the names of the links, as their power; in J/B.
+    /// Energy of each byte that crosses a link, by the names of the links; in J/B.
     pub traffic: BTreeMap<String, f64>,
+    /// Frequency of cores in regions of the programs, as a factor.
+    #[schemars(extend("default" = {}, "x-page" = "energy.md#frequency"))]
+    pub frequency: BTreeMap<String, f64>,
     /// Carbon intensity of the electricity: a number, or pairs of an instant, the first 0, and the intensity from there on.
     #[schemars(extend("x-unit" = "g/kWh", "x-default" = "none"))]
     pub carbon_intensity: Option<CarbonEntry>,
@@ -83,9 +86,20 @@ impl EnergySection {
         if self.carbon_intensity.is_some() && self.carbon_intensity().is_none() {
             return Err(EnergySectionError::CarbonIntensity);
         }
+        if let Some((region, &found)) =
+            self.frequency.iter().find(|(_, factor)| !(factor.is_finite() && **factor > 0.0))
+        {
+            return Err(EnergySectionError::Frequency { region: region.clone(), found });
+        }
+        let others = spec.other_programs.iter_mut().map(|program| &mut program.mpi);
+        for parameters in [&mut spec.mpi].into_iter().chain(others) {
+            for (region, factor) in &self.frequency {
+                *parameters.region_speeds.entry(region.clone()).or_insert(1.0) *= factor;
+            }
+        }
         if self.enabled {
             spec.host_loads = true;
-            spec.region_times |= self.by.contains(&EnergyPart::Region);
+            spec.region_times |= self.by.contains(&EnergyPart::Region) || !self.frequency.is_empty();
             spec.platform_changes.push(Arc::new(self.power()));
             spec.timeline_counters.push(Arc::new(PowerCounters(self.power())));
         }
@@ -112,8 +126,16 @@ impl EnergySection {
 }
 
 /// Error in the section `[energy]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EnergySectionError {
+    /// A frequency is none.
+    #[error("frequency of {region:?}: found {found}, expected a factor above 0")]
+    Frequency {
+        /// The region.
+        region: String,
+        /// The factor.
+        found: f64,
+    },
     /// The carbon intensity is not one.
     #[error(
         "carbon_intensity: expected a number of 0 or more, or such numbers from instants on that ascend from 0, such as \

@@ -6,7 +6,7 @@ use mpi_model::{ActionKind, Statistics, region_name};
 use netmodel::{HostId, Platform};
 use pdes_core::{Rank, SimDuration, SimTime};
 use replay::{Outcome, Placement, ProgramOutcome, Simulation};
-use trace_mmap::Trace;
+use trace_mmap::{LocationId, Trace};
 
 use crate::Energy;
 
@@ -43,19 +43,23 @@ struct HostPart {
     run_s: f64,
 }
 
+/// Factors of the frequency of cores by regions of the programs.
+type Frequencies = BTreeMap<String, f64>;
+
 /// A job: its results, its trace, and the placement of its ranks.
 type Job<'a> = (&'a ProgramOutcome, &'a Trace, &'a Placement);
 
 impl EnergyShares {
-    /// Divides the energy of the hosts in a run. `O(hosts + ranks)`, and the number of regions of each rank.
-    pub fn new(simulation: &Simulation, outcome: &Outcome, energy: &Energy) -> Self {
-        let programs = outcome.programs.iter().zip(simulation.loaded_programs());
-        let job = |(program, (_, trace, placement)): (_, (_, _, _))| {
-            let program: &ProgramOutcome = program;
-            (program, trace, program.placement.as_ref().unwrap_or(placement))
-        };
-        let jobs: Vec<Job<'_>> = programs.map(job).collect();
-        let hosts = host_parts(simulation.platform(), &jobs, energy);
+    /// Divides the energy of the hosts in a run with some frequencies, by which computations of regions [count](Energy::at_frequencies).
+    /// `O(hosts + ranks)`, and the number of regions of each rank.
+    pub fn new(
+        simulation: &Simulation,
+        outcome: &Outcome,
+        energy: &Energy,
+        frequencies: &BTreeMap<String, f64>,
+    ) -> Self {
+        let jobs = jobs_of(simulation, outcome);
+        let hosts = host_parts(simulation.platform(), (&jobs, frequencies), energy);
         let mut shares = Self {
             jobs_j: Vec::new(),
             ranks_j: Vec::new(),
@@ -64,7 +68,7 @@ impl EnergyShares {
             unassigned_j: 0.0,
         };
         for job in jobs {
-            let of_rank = |rank| shares.add_rank(job, rank, &hosts, energy.time);
+            let of_rank = |rank| shares.add_rank((job, frequencies), rank, &hosts, energy.time);
             let ranks_j: Vec<f64> = (0..job.1.ranks()).map(Rank::new).map(of_rank).collect();
             shares.jobs_j.push(ranks_j.iter().sum());
             shares.ranks_j.push(ranks_j);
@@ -76,7 +80,7 @@ impl EnergyShares {
     /// Adds what a rank does, and returns its energy \[J\].
     fn add_rank(
         &mut self,
-        (program, trace, placement): Job<'_>,
+        ((program, trace, placement), frequencies): (Job<'_>, &Frequencies),
         rank: Rank,
         hosts: &[HostPart],
         time: SimDuration,
@@ -88,13 +92,13 @@ impl EnergyShares {
             0.0 => 0.0,
             time_s => host.idle_j * run_s / (time_s * f64::from(host.ranks)),
         };
-        let compute_s = compute_time_s(statistics);
+        let compute_s = weighted_time_s(statistics, |site| region_of(trace, rank, site), frequencies);
         let busy_j = host.busy_j
             * if host.compute_s > 0.0 { compute_s / host.compute_s } else { part(run_s, host.run_s) };
         let all_s: f64 = statistics.kinds().map(|kind| statistics.time(kind).as_secs_f64()).sum();
         for kind in statistics.kinds() {
             let kind_s = statistics.time(kind).as_secs_f64();
-            let busy_j = if kind == ActionKind::Compute { busy_j * part(kind_s, compute_s) } else { 0.0 };
+            let busy_j = if kind == ActionKind::Compute && kind_s > 0.0 { busy_j } else { 0.0 };
             let kind_j = idle_j * part(kind_s, all_s) + busy_j;
             if kind_j > 0.0 {
                 *self.kinds_j.entry(kind).or_default() += kind_j;
@@ -107,11 +111,11 @@ impl EnergyShares {
                 region_s += kind_s;
                 computing_s += if kind == ActionKind::Compute { kind_s } else { 0.0 };
             }
-            let region_j = idle_j * part(region_s, all_s) + busy_j * part(computing_s, compute_s);
+            let name = region.site().map_or("", |site| region_of(trace, rank, site));
+            let weighted_s = computing_s * power_of(frequencies, name);
+            let region_j = idle_j * part(region_s, all_s) + busy_j * part(weighted_s, compute_s);
             if region_j > 0.0 {
-                let location = region.site().map(|site| trace.rank(rank).location(site));
-                let name = location.map_or(String::new(), |name| region_name(name).to_owned());
-                *self.regions_j.entry(name).or_default() += region_j;
+                *self.regions_j.entry(name.to_owned()).or_default() += region_j;
             }
         }
         idle_j + busy_j
@@ -119,7 +123,11 @@ impl EnergyShares {
 }
 
 /// Returns the energy of each host with and without computations, and what its ranks do there.
-fn host_parts(platform: &Platform, jobs: &[Job<'_>], energy: &Energy) -> Vec<HostPart> {
+fn host_parts(
+    platform: &Platform,
+    (jobs, frequencies): (&[Job<'_>], &Frequencies),
+    energy: &Energy,
+) -> Vec<HostPart> {
     let end = SimTime::ZERO + energy.time;
     let part = |(host, &all_j): (HostId, &f64)| {
         let Some(power) = platform.power().hosts.get(&host) else { return HostPart::default() };
@@ -128,19 +136,77 @@ fn host_parts(platform: &Platform, jobs: &[Job<'_>], energy: &Energy) -> Vec<Hos
         HostPart { idle_j, busy_j: all_j - idle_j, ..HostPart::default() }
     };
     let mut hosts: Vec<HostPart> = (0..).map(HostId::new).zip(&energy.hosts_j).map(part).collect();
-    for (program, _, placement) in jobs {
+    for (program, trace, placement) in jobs {
         for (rank, statistics) in (0..).map(Rank::new).zip(&program.statistics) {
             let host = &mut hosts[placement.host(rank).index()];
             host.ranks += 1;
-            host.compute_s += compute_time_s(statistics);
+            host.compute_s += weighted_time_s(statistics, |site| region_of(trace, rank, site), frequencies);
             host.run_s += run_time_s(program, rank);
         }
     }
     hosts
 }
 
-fn compute_time_s(statistics: &Statistics) -> f64 {
-    statistics.time(ActionKind::Compute).as_secs_f64()
+fn jobs_of<'a>(simulation: &'a Simulation, outcome: &'a Outcome) -> Vec<Job<'a>> {
+    let programs = outcome.programs.iter().zip(simulation.loaded_programs());
+    let job = |(program, (_, trace, placement)): (&'a ProgramOutcome, (_, &'a Trace, &'a Placement))| {
+        (program, trace, program.placement.as_ref().unwrap_or(placement))
+    };
+    programs.map(job).collect()
+}
+
+/// Returns the name of a region of the program of a rank.
+fn region_of(trace: &Trace, rank: Rank, site: LocationId) -> &str {
+    region_name(trace.rank(rank).location(site))
+}
+
+/// Returns the power above that of an idle host in a region, as a factor.
+fn power_of(frequencies: &Frequencies, region: &str) -> f64 {
+    frequencies.get(region).map_or(1.0, |frequency| frequency.powi(3))
+}
+
+/// Returns the time of computations, each weighted by its power \[s\].
+fn weighted_time_s<'a>(
+    statistics: &Statistics,
+    region_of: impl Fn(LocationId) -> &'a str,
+    frequencies: &Frequencies,
+) -> f64 {
+    let all_s = statistics.time(ActionKind::Compute).as_secs_f64();
+    let regions = statistics.breakdown().into_iter().filter(|_| !frequencies.is_empty());
+    let saved_s = regions.flat_map(mpi_model::Breakdown::regions).map(|region| {
+        let computing = region.shares().filter(|(kind, _)| *kind == ActionKind::Compute);
+        let computing_s: f64 = computing.map(|(_, share)| share.time.as_secs_f64()).sum();
+        computing_s * (1.0 - power_of(frequencies, region.site().map_or("", &region_of)))
+    });
+    all_s - saved_s.sum::<f64>()
+}
+
+impl Energy {
+    /// Returns the energy with other frequencies of cores in regions of the programs, at which the run has computed: what a host takes above its idle
+    /// power goes with their cube, by the time that its ranks compute there. In power over time the difference counts evenly.
+    pub fn at_frequencies(
+        mut self,
+        simulation: &Simulation,
+        outcome: &Outcome,
+        frequencies: &BTreeMap<String, f64>,
+    ) -> Self {
+        let (jobs, platform) = (jobs_of(simulation, outcome), simulation.platform());
+        let full = host_parts(platform, (&jobs, &Frequencies::new()), &self);
+        let weighted = host_parts(platform, (&jobs, frequencies), &self);
+        let mut saved_j = 0.0;
+        for ((joules, full), weighted) in self.hosts_j.iter_mut().zip(full).zip(weighted) {
+            let saved = full.busy_j * (1.0 - part(weighted.compute_s, full.compute_s));
+            if full.compute_s > 0.0 {
+                *joules -= saved;
+                saved_j += saved;
+            }
+        }
+        let time_s = self.time.as_secs_f64();
+        if time_s > 0.0 {
+            self.power_w.iter_mut().for_each(|power_w| *power_w -= saved_j / time_s);
+        }
+        self
+    }
 }
 
 /// Returns the time from the start of a job to the end of a rank \[s\].

@@ -102,11 +102,10 @@ fn print(results: &WhatIfResults) -> Result<()> {
         lines.iter().map(|(title, _)| title.chars().count()).chain(rows.map(|row| row.name.chars().count()));
     let width = names.chain(["hypothesis".len()]).max().unwrap_or_default();
     let mut output = std::io::stdout().lock();
-    writeln!(
-        output,
-        "{:width$}  {:>16}  {:>16}  {:>16}",
-        "hypothesis", "simulated time", "waiting", "change"
-    )?;
+    let has_energy = lines.iter().any(|(_, result)| result.energy_j.is_some());
+    let header =
+        format!("{:width$}  {:>16}  {:>16}  {:>16}", "hypothesis", "simulated time", "waiting", "change");
+    writeln!(output, "{header}{}", if has_energy { format!("  {:>16}", "energy") } else { String::new() })?;
     for (title, result) in &lines {
         let (Some(time), None) = (result.simulated_time_s, &result.error) else {
             writeln!(output, "{title:width$}  {}", result.error.as_deref().unwrap_or_default())?;
@@ -115,6 +114,8 @@ fn print(results: &WhatIfResults) -> Result<()> {
         let waiting = result.total.map_or("-".to_owned(), |total| format!("{:.9} s", total.waiting_s));
         let change = if result.name == ORIGINAL { String::new() } else { result.describe_change() };
         let line = format!("{title:width$}  {:>16}  {waiting:>16}  {change:>16}", format!("{time:.9} s"));
+        let energy = result.energy_j.map_or_else(String::new, |joules| format!("  {joules:>14.6} J"));
+        let line = line + &energy;
         writeln!(output, "{}", line.trim_end())?;
     }
     for (title, result) in &lines {

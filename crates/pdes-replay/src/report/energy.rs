@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use machine::{EnergyPart, EnergySection, EnergyShares};
-use mpi_model::ActionKind;
+use mpi_model::{ActionKind, region_name};
 use netmodel::{HostId, LinkId, LinkLoads, Resource, Sharing};
 use replay::{Outcome, Simulation};
 use serde::{Deserialize, Serialize};
@@ -82,6 +82,10 @@ impl Section for Energy {
             (machine::Energy::new(platform, hosts, links, outcome.simulated_time()), section.power());
         let messages_j = power.messages_j(platform, &sent_by_host(simulation, outcome));
         let energy = energy.with_messages(messages_j, power.traffic_j(platform, links));
+        let energy = match section.frequency.is_empty() {
+            true => energy,
+            false => energy.at_frequencies(simulation, outcome, &section.frequency),
+        };
         let listed = |part, names: Vec<&String>, joules: &[f64]| {
             let of = |(name, &energy_j): (&String, &f64)| PartEnergy { name: name.clone(), energy_j };
             section.by.contains(&part).then(|| names.into_iter().zip(joules).map(of).collect())
@@ -91,7 +95,7 @@ impl Section for Energy {
         let time_s = energy.time.as_secs_f64();
         let of_ranks = [EnergyPart::Job, EnergyPart::Rank, EnergyPart::Region, EnergyPart::Call];
         let is_divided = of_ranks.iter().any(|part| section.by.contains(part));
-        let shares = is_divided.then(|| EnergyShares::new(simulation, outcome, &energy));
+        let shares = is_divided.then(|| EnergyShares::new(simulation, outcome, &energy, &section.frequency));
         let wanted = |part| shares.as_ref().filter(|_| section.by.contains(&part));
         let jobs = wanted(EnergyPart::Job).map(|shares| {
             let labels = simulation.loaded_programs().map(|(spec, ..)| spec.label());
@@ -128,7 +132,11 @@ impl Section for Energy {
             bin_ps: energy.bin.as_picos(),
             hosts: listed(EnergyPart::Host, host_names, &energy.hosts_j),
             links: listed(EnergyPart::Link, link_names, &energy.links_j),
-            left_out: left_out(simulation, !section.traffic.is_empty()),
+            left_out: [
+                left_out(simulation, !section.traffic.is_empty()),
+                unknown_regions(simulation, &section),
+            ]
+            .concat(),
             power_w: energy.power_w,
         })
     }
@@ -219,6 +227,18 @@ fn sent_by_host(simulation: &Simulation, outcome: &Outcome) -> BTreeMap<HostId, 
         }
     }
     sent
+}
+
+/// Returns warnings of regions with a frequency that no rank enters.
+fn unknown_regions(simulation: &Simulation, section: &EnergySection) -> Vec<String> {
+    let is_known = |name: &str| {
+        let mut ranks = simulation
+            .loaded_programs()
+            .flat_map(|(_, trace, _)| trace.loaded_ranks().map(move |rank| trace.rank(rank)));
+        ranks.any(|rank| rank.locations().any(|location| region_name(location) == name))
+    };
+    let names = section.frequency.keys().filter(|name| !name.is_empty() && !is_known(name));
+    names.map(|name| format!("energy: no rank enters the region {name:?} of energy.frequency")).collect()
 }
 
 /// Returns what is not counted: traffic without loads of links, hosts and links without known power, fat pipes with epochs, and what is not known without contention.

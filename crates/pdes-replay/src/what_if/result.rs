@@ -34,6 +34,8 @@ pub struct HypothesisResult {
     pub simulated_time_ps: Option<u64>,
     /// Change of the simulated time relative to that of the program: -0.1 is a tenth less.
     pub change: Option<f64>,
+    /// Energy of the run \[J\]; null unless `energy.enabled` is set.
+    pub energy_j: Option<f64>,
     /// True if all results of all ranks are those of the program.
     pub is_same: bool,
     /// A hash over the results of all ranks.
@@ -83,6 +85,7 @@ impl HypothesisResult {
             outcomes: report.parameters.mpi.outcomes,
             simulated_time_s: Some(report.simulated_time_s),
             simulated_time_ps: Some(report.simulated_time_ps),
+            energy_j: report.sections.energy.map(|energy| energy.total_j),
             digest: Some(report.digest),
             wait_states: total.map(|total| total.named().into_iter().skip(OTHER_PARTS).collect()),
             messages: Some(report.messages),
