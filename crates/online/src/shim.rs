@@ -97,15 +97,15 @@ pub fn shim() -> Result<PathBuf, ShimError> {
 pub fn headers() -> Result<PathBuf, ShimError> {
     let directory = cache_directory().join("include");
     std::fs::create_dir_all(&directory).map_err(io_error(&directory))?;
-    write_all(&directory, HEADERS)?;
+    for (name, text) in HEADERS {
+        // A compiler may read them meanwhile.
+        let (path, part) = (directory.join(name), directory.join(format!("{name}.{}", std::process::id())));
+        if !std::fs::read(&path).is_ok_and(|found| found == text.as_bytes()) {
+            let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path));
+            written.map_err(io_error(&path))?;
+        }
+    }
     Ok(directory)
-}
-
-fn write_all(directory: &Path, files: &[(&str, &str)]) -> Result<(), ShimError> {
-    files.iter().try_for_each(|(name, text)| {
-        let path = directory.join(name);
-        std::fs::write(&path, text).map_err(io_error(&path))
-    })
 }
 
 fn io_error(path: &Path) -> impl FnOnce(io::Error) -> ShimError {
@@ -116,7 +116,10 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> ShimError {
 fn compile(compiler: &str, directory: &Path, library: &Path) -> Result<(), ShimError> {
     let build = directory.join("build");
     std::fs::create_dir_all(&build).map_err(io_error(&build))?;
-    write_all(&build, SOURCES)?;
+    for (name, text) in SOURCES {
+        let path = build.join(name);
+        std::fs::write(&path, text).map_err(io_error(&path))?;
+    }
     let files = SOURCES.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".c"));
     let mut command = Command::new(compiler);
     // Not linked with the MPI library, which programs without MPI in the same command would load.
