@@ -133,8 +133,10 @@ fn receives_of_a_trace_take_other_messages() {
 
 #[test]
 fn what_cannot_be_explored_is_refused_by_name() {
-    let cases: [(&[&str], &str); 3] = [
+    let cases: [(&[&str], &str); 5] = [
         (&["--set", "online.computation='measured'"], "set online.computation = \"none\" or \"fixed\""),
+        (&["--set", "online.poll_tolerance=0.1"], "leave online.poll_tolerance out"),
+        (&["--set", "online.fold_bytes='1MiB'"], "leave online.fold_bytes out"),
         (&["--checkpoint", "folder"], "a checkpoint"),
         (&["--timeline", "timeline.json"], "a timeline is of one run"),
     ];

@@ -151,6 +151,16 @@ fn recorded(spec: &RunSpec) -> Result<Recorded> {
 /// Returns the settings of a program whose runs have to be equal.
 fn settings(config: &Config, explores: bool) -> Result<Settings> {
     let settings = program::settings(config)?;
+    if settings.poll_tolerance > 0.0 {
+        let message =
+            "polls that fail unasked are choices that explore would not see: leave online.poll_tolerance out";
+        return Err(Misuse(message.to_owned()).into());
+    }
+    if settings.fold_bytes.is_some() {
+        let message =
+            "ranks write the same memory in no order, and explore repeats runs: leave online.fold_bytes out";
+        return Err(Misuse(message.to_owned()).into());
+    }
     let computation = match settings.computation {
         // The default of a program that runs once.
         Computation::Measured if config.online()?.computation.is_none() => Computation::None,
