@@ -217,6 +217,8 @@ impl Life {
     ) -> Option<(SimTime, Vec<HostId>)> {
         let Recovery { component, restart, replaced } = deaths.recover(&hosts, at);
         let restart = restart.filter(|_| self.deaths.len() + 1 < MAX_DEATHS);
+        // What the dead ranks have asked for is abandoned before.
+        let restart = restart.map(|(restart, hosts)| (restart.max(after(at)), hosts));
         let lost = SimDuration::from_picos(at.as_picos().saturating_sub(since.as_picos()));
         let restart_at = restart.as_ref().map(|(restart, _)| *restart);
         let start = self.start.expect("a program that dies was started");
