@@ -185,6 +185,39 @@ fn an_ensemble_agrees_with_the_closed_form() {
     assert_eq!(alone["failures"]["job"]["time_s"], found["worst"]["time_s"]);
 }
 
+/// Two jobs that die in the course of the replay: each run is what `run` finds under its seed, and those that a failure ends count apart.
+#[test]
+fn an_ensemble_of_several_jobs_replays_each_seed() {
+    let folder = Folder::new();
+    let trace = folder.write("ring.txt", &ring());
+    let job = |name: &str| format!("[[job]]\nname = {name:?}\ntrace = {trace:?}\nplacement = 'block'\n");
+    let text = |recovery: &str| {
+        format!(
+            "network = {{ model = 'contention-free', preset = 'raw' }}\nplatform.topology = {}\n{}{}\
+             [[failure]]\nhost = '*'\nmtbf = '1s'\n[failures]\ninterval = '7ms'\ncheckpoint = '500us'\n{recovery}",
+            TREE.replace("speed", "cores = 2, speed"),
+            job("a"),
+            job("b")
+        )
+    };
+    let ensemble = |recovery: &str| -> Value {
+        let (run, output) = (folder.write("run.toml", &text(recovery)), folder.path("seeds"));
+        command().arg("ensemble").arg(run).args(["--seeds", "4", "-o"]).arg(&output).assert().success();
+        serde_json::from_slice(&std::fs::read(output.join("ensemble.json")).unwrap()).unwrap()
+    };
+    let found = ensemble("recovery = 'restart'\n");
+    assert_eq!((&found["replays"], &found["ended"]), (&5.into(), &0.into()));
+    for (seed, run) in (1..).zip(found["runs"].as_array().unwrap()) {
+        let alone = report(&folder, &text(&format!("recovery = 'restart'\nseed = {seed}\n")), &[]);
+        assert_near(seconds(&run["time_s"]), time(&alone));
+        assert_eq!(run["failures"], alone["failures"]["of_jobs"]);
+    }
+    let without = seconds(&found["without_failures_s"]);
+    assert!(seconds(&found["worst"]["time_s"]) > without && seconds(&found["worst"]["lost_s"]) > 0.0);
+    let ended = ensemble("recovery = 'end'\n");
+    assert!(ended["ended"].as_u64().unwrap() > 0 && ended["runs"][0]["error"].is_null());
+}
+
 /// Cables above leaf switches have another way, those of hosts do not.
 #[test]
 fn each_link_fails_once() {

@@ -15,7 +15,7 @@ use machine::failure::{
     cable_names,
 };
 use pdes_core::{Progress, SimDuration, SimTime};
-use replay::{PlatformChange as _, RunError, RunSpec, Simulation, run_all};
+use replay::{Outcome, PlatformChange as _, ProgramOutcome, RunError, RunSpec, Simulation, run_all};
 use serde::Serialize;
 
 use crate::{Config, ConfigError};
@@ -41,6 +41,8 @@ pub struct Ensemble {
     base: RunSpec,
     list: FailureList,
     section: FailuresSection,
+    /// The section `[failures]` of several jobs whose hosts die in the course of the run.
+    of_jobs: Option<toml::Table>,
     members: Members,
 }
 
@@ -99,9 +101,6 @@ pub enum EnsembleError {
     /// Nothing differs from run to run.
     #[error("nothing fails by chance: name components in [[failure]] with mtbf, or take --each-link")]
     NoChance,
-    /// Deaths of hosts depend on all jobs.
-    #[error("hosts that die: an ensemble is of one job; give hosts a speed, or leave all jobs but one out")]
-    SeveralJobs,
     /// The run without failures fails.
     #[error("the run without failures: {0}")]
     Run(#[from] RunError),
@@ -127,9 +126,10 @@ impl Ensemble {
     /// If the configuration is wrong, or nothing in it differs from seed to seed.
     pub fn new(config: &Config, members: Members) -> Result<Self, EnsembleError> {
         let spec = config.clone().resolve()?;
-        if spec.deaths.is_some() {
-            return Err(EnsembleError::SeveralJobs);
-        }
+        let of_jobs = spec.deaths.is_some().then(|| {
+            let section = spec.extensions.get(FailuresSection::NAME).cloned();
+            section.and_then(|section| section.try_into().ok()).unwrap_or_default()
+        });
         let (list, section) = (FailureList::of(&spec), FailuresSection::of(&spec));
         let is_random = |failure: &FailureSection| failure.mtbf.is_some();
         if matches!(members, Members::Seeds { .. }) && !list.0.iter().any(is_random) {
@@ -138,7 +138,7 @@ impl Ensemble {
         let mut config = config.clone();
         [FailureList::NAME, FailuresSection::NAME].into_iter().for_each(|name| config.remove(name));
         let base = RunSpec { threads: 1, ..config.resolve()?.without_analyses() };
-        Ok(Self { base, list, section, members })
+        Ok(Self { base, list, section, of_jobs, members })
     }
 
     /// Runs all members, `at_once` at a time; `done` counts the replays. Runs in which nothing fails until the end of the run without failures
@@ -151,6 +151,12 @@ impl Ensemble {
         let outcome = simulation.replay(&Progress::new(1))?;
         let platform = simulation.platform();
         let members = self.members(&simulation);
+        if let Some(section) = &self.of_jobs {
+            let without_failures_s = time_of_jobs_s(&outcome);
+            let replay = |member: &Member| Ok::<_, RunError>(self.replay_jobs(member, section.clone()));
+            let runs = run_all(&members, at_once, done, replay)?;
+            return Ok(EnsembleResults::new(runs, members.len() + 1, without_failures_s, None));
+        }
         let end = outcome.simulated_time();
         let mut replays = BTreeMap::<String, (&ResourceFailures, Vec<usize>)>::new();
         for (index, member) in members.iter().enumerate() {
@@ -228,6 +234,41 @@ impl Ensemble {
         }
     }
 
+    /// Replays several jobs whose hosts die in the course of the run.
+    fn replay_jobs(&self, member: &Member, mut section: toml::Table) -> MemberResult {
+        let Member { name, setting, failures } = member;
+        let mut result =
+            MemberResult { name: name.clone(), setting: setting.clone(), ..MemberResult::default() };
+        let mut spec = self.base.clone();
+        let mut replayed = || -> Result<MemberResult, Box<dyn Error>> {
+            let seed = i64::try_from(failures.seed).map_err(|_| {
+                format!("failures.seed: found {}, expected at most {}", failures.seed, i64::MAX)
+            })?;
+            section.insert("seed".to_owned(), seed.into());
+            spec.extensions.insert(FailuresSection::NAME.to_owned(), section.clone().into());
+            FailureList(failures.list.clone()).apply(&mut spec)?;
+            let simulation = Simulation::load(&spec)?;
+            let outcome = simulation.replay(&Progress::new(1))?;
+            let resources = failures.before(simulation.platform(), outcome.simulated_time())?;
+            let deaths = || outcome.programs.iter().flat_map(|program| &program.deaths);
+            let fatal = outcome.programs.iter().find_map(|program| program.fatal_death());
+            Ok(MemberResult {
+                time_s: Some(time_of_jobs_s(&outcome)),
+                failures: resources.len() + deaths().count(),
+                lost_s: deaths().fold(0.0, |lost_s, death| lost_s + death.lost.as_secs_f64()),
+                ended_by: fatal.map(|death| death.component.clone()),
+                ..result.clone()
+            })
+        };
+        match replayed() {
+            Ok(found) => found,
+            Err(error) => {
+                result.error = Some(error.to_string());
+                result
+            }
+        }
+    }
+
     /// Replays the run with failures of resources; returns its time \[s\].
     fn replay(&self, failures: &ResourceFailures) -> Result<f64, String> {
         let mut spec = self.base.clone();
@@ -236,6 +277,12 @@ impl Ensemble {
         let outcome = outcome.map_err(|error| error.to_string())?;
         Ok((outcome.simulated_time() - outcome.program().start).as_secs_f64())
     }
+}
+
+/// Returns the time from the first start of a job to the last end \[s\].
+fn time_of_jobs_s(outcome: &Outcome) -> f64 {
+    let start = outcome.programs.iter().map(ProgramOutcome::first_start).min();
+    (outcome.simulated_time() - start.unwrap_or(SimTime::ZERO)).as_secs_f64()
 }
 
 impl MemberResult {
