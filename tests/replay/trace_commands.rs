@@ -235,7 +235,9 @@ fn wrong_parameters_are_misuse() {
         .stderr(contains("expected three whole numbers"));
     trace(&["generate", "ring"], &[]).code(MISUSE).stderr(contains("--output"));
     let counted = |output: &str| trace(&["convert", "--counter=PAPI_TOT_INS", output], &[&committed()]);
-    counted("--output=x.prv").code(MISUSE).stderr(contains("--counter are for archives, not for traces of Paraver"));
+    counted("--output=x.prv")
+        .code(MISUSE)
+        .stderr(contains("--counter are for archives, not for traces of Paraver"));
     #[cfg(feature = "otf2")]
     counted("--output=x.pdt").code(FAILED).stderr(contains("lu.S.8: this is no archive of OTF2"));
 }
