@@ -11,6 +11,7 @@ use pdes_replay::{
 };
 
 use crate::checkpoints::{replay_in_parts, replay_spec_in_parts};
+use crate::collectives::call;
 use crate::command_line::{Folder, command};
 use crate::forward::PROTOCOLS;
 use crate::matrix::digest;
@@ -321,4 +322,52 @@ fn checks_of_platforms_tell_the_channels_of_each_routing() {
     );
     assert!(check(TREE).contains("minimal 1, ecmp 1, spray 1, adaptive 1\n"));
     assert!(check(&TREE.replace("speed", "sharing = 'shared'\nspeed")).contains("split_duplex"));
+}
+
+/// Switches carry out operations in one way up and one way down the tree, of six links between ranks that are as far apart as any.
+#[test]
+fn switches_reduce_and_broadcast_in_closed_form() {
+    const BYTES: u64 = 100_000;
+    // Six latencies, and the bytes with an envelope of 16 at 12.5 B/ns.
+    let way = |bytes: u64| 6 * 500_000 + (bytes + 16) * 80;
+    let folder = Folder::new();
+    let platform = folder.write("tree.toml", TREE);
+    for (name, bytes, delays) in [
+        ("barrier", 0, [0, 0]),
+        ("allreduce", BYTES, [0, 0]),
+        ("reduce", BYTES, [0, 0]),
+        // The root is late, and then all are.
+        ("bcast", BYTES, [20_000, 0]),
+        ("allreduce", BYTES, [0, 50_000]),
+    ] {
+        let call = call(name, 16, &BYTES.to_string(), "0");
+        let program = |rank: u32| {
+            let late = if rank == 0 {
+                delays[0]
+            } else if rank == 9 {
+                delays[1]
+            } else {
+                0
+            };
+            format!("{rank} init\n{rank} compute {late}\n{rank} {call}\n{rank} finalize\n")
+        };
+        let trace = folder.write("operation.txt", &(0..16).map(program).collect::<String>());
+        // At 10 flop/ns.
+        let last = delays.iter().max().unwrap() * 100;
+        for model in ["contention-free", "flow", "packets"] {
+            let model = format!("network.model={model}");
+            let settings = [&model, "network.preset=raw", &format!("mpi.{name}=in_network")];
+            let found = replay(&trace, &platform, &settings).simulated_time().as_picos();
+            assert_eq!(found, last + way(bytes), "{name} {delays:?} {model}");
+        }
+    }
+    let torus = folder.write(
+        "torus.toml",
+        "[topology]\nkind = 'torus'\ndims = [4, 4]\nspeed = '1Gf'\nbandwidth = '1GBps'\nlatency = '1us'\n",
+    );
+    let trace =
+        folder.write("barrier.txt", &(0..16).map(|rank| format!("{rank} barrier\n")).collect::<String>());
+    let refused = Simulation::load(&config(&trace, &torus, &["mpi.barrier=in_network"]).resolve().unwrap());
+    let error = refused.err().expect("the switches of a torus are no tree").to_string();
+    assert!(error.contains("in_network") && error.contains("barrier"), "{error}");
 }

@@ -28,6 +28,7 @@ mod doubling;
 pub(crate) mod file_access;
 mod gather;
 mod halving;
+mod in_network;
 mod layout;
 mod member;
 mod mesh;

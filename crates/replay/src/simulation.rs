@@ -40,7 +40,7 @@ use crate::spec::{Epoch, RunSpec};
 use crate::storage::FileRules;
 
 pub use error::RunError;
-use files::{check_routes, file_features};
+use files::{check_routes, check_switch_tree, file_features};
 pub use link_blame::LinkBlame;
 pub use ordered::OrderedReplay;
 pub use outcome::{Delay, Outcome, ProgramOutcome, ServerUse, peak_rss_bytes};
@@ -253,6 +253,7 @@ impl Simulation {
             Parallelism::Windows | Parallelism::None => epochs,
         };
         for program in programs.iter() {
+            check_switch_tree(&program.spec.mpi.collectives, &platform)?;
             let (grows, is_in_memory) = (program.trace.grows(), program.trace.is_in_memory());
             trace_features.extend((is_in_memory && !grows).then_some(Feature::Text));
             trace_features.extend(grows.then_some(Feature::Code));

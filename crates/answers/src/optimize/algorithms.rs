@@ -1,6 +1,6 @@
 //! Algorithms of collective operations.
 
-use mpi_model::collective::Selector;
+use mpi_model::collective::{Selection, Selector};
 
 use super::OptimumError;
 use super::search::Search;
@@ -8,10 +8,9 @@ use super::search::Search;
 impl Search<'_> {
     /// Chooses the best algorithm of each operation, until none helps.
     pub(super) fn choose_algorithms(&mut self) -> Result<(), OptimumError> {
-        // Closed forms, and trials of all algorithms in one run, are none of a library.
-        let is_real = |name: &&str| {
-            ![Selector::Automatic, Selector::Analytic].iter().any(|selector| selector.name() == *name)
-        };
+        // Closed forms, trials of all algorithms in one run, and what switches do are none of a library.
+        let left_out = [Selector::Automatic.name(), Selector::Analytic.name(), Selection::IN_NETWORK];
+        let is_real = |name: &&str| !left_out.contains(name);
         loop {
             let known = self.best_ps;
             for operation in self.operations.clone() {

@@ -12,7 +12,7 @@ use super::member::Elements;
 use super::operation::{Entry, Operation, Selectable};
 use super::selection::RankRequirement;
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic};
+use super::{Member, Schedule, Selection, analytic, in_network};
 
 pub(super) use composed::{
     alltoall_then_allgather, halve_then_allgather, linear_then_binomial, reduce_broadcast,
@@ -60,6 +60,7 @@ impl Selectable for Allreduce {
         Entry::new("rab", rabenseifner),
         Entry::AUTOMATIC,
         Entry::new("analytic", analytic::allreduce),
+        Entry::new(Selection::IN_NETWORK, in_network::allreduce),
     ];
 
     fn data(_: Member<'_>, data: Elements) -> Elements {

@@ -35,11 +35,11 @@ const SHORT_ALLREDUCE: u64 = 2048;
 /// Largest block of an alltoall that costs as much as Bruck's algorithm \[B\]; MPICH's limit.
 const SHORT_ALLTOALL: u64 = 256;
 
-fn send_token(to: u32, bytes: Option<Bytes>) -> Step {
+pub(super) fn send_token(to: u32, bytes: Option<Bytes>) -> Step {
     Step::SendToken { to: Rank::new(to), bytes }
 }
 
-fn recv_token(from: u32) -> Step {
+pub(super) fn recv_token(from: u32) -> Step {
     Step::RecvToken { from: Rank::new(from) }
 }
 
@@ -52,14 +52,14 @@ fn distances(member: Member<'_>) -> impl DoubleEndedIterator<Item = u32> + Send 
 /// A binomial tree as seen by one member. The children of a member are its relative rank plus the powers of two below its
 /// lowest set bit.
 #[derive(Clone, Copy)]
-struct BinomialTree<'a> {
+pub(super) struct BinomialTree<'a> {
     member: Member<'a>,
     root: u32,
     relative: u32,
 }
 
 impl<'a> BinomialTree<'a> {
-    fn new(member: Member<'a>, root: u32) -> Self {
+    pub(super) fn new(member: Member<'a>, root: u32) -> Self {
         Self { member, root, relative: member.before(root) }
     }
 
@@ -92,13 +92,13 @@ impl<'a> BinomialTree<'a> {
 
     /// Waits for all children, then sends a token to the parent, which arrives after the transfer of `bytes(members of the
     /// subtree)`.
-    fn up(self, bytes: impl Fn(u32) -> Option<Bytes>) -> impl Iterator<Item = Step> + Send + 'a {
+    pub(super) fn up(self, bytes: impl Fn(u32) -> Option<Bytes>) -> impl Iterator<Item = Step> + Send + 'a {
         let told = self.parent().map(|parent| send_token(parent, bytes(self.subtree())));
         self.children().map(|(child, _)| recv_token(child)).chain(told)
     }
 
     /// Waits for the parent, then sends tokens to all children, largest subtree first.
-    fn down(
+    pub(super) fn down(
         self,
         bytes: impl Fn(u32) -> Option<Bytes> + Send + 'a,
     ) -> impl Iterator<Item = Step> + Send + 'a {
@@ -142,7 +142,7 @@ fn bit_transfers<'a>(
     exchanged.chain(folds.then(|| uncontended_transfers(member.after(1), whole, 2)))
 }
 
-fn uncontended_transfers(peer: u32, bytes: Bytes, times: u64) -> Step {
+pub(super) fn uncontended_transfers(peer: u32, bytes: Bytes, times: u64) -> Step {
     Step::UncontendedTransfers { peer: Rank::new(peer), bytes, times }
 }
 

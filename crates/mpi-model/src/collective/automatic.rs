@@ -5,17 +5,17 @@ use pdes_core::Bytes;
 use super::member::Elements;
 use super::operation::Selectable;
 use super::steps::concatenate;
-use super::{Member, Schedule, Steps, barrier, reduce};
+use super::{Member, Schedule, Selection, Steps, barrier, reduce};
 
 /// Returns the schedule of all algorithms: for each a linear barrier, the algorithm, and a linear reduction of its time to
 /// rank 0. An algorithm that does not support these members is skipped after its barrier. SimGrid has no closed forms, so
-/// `analytic` is left out.
+/// `analytic` and `in_network` are left out.
 ///
 /// The cost is the sum of all, and 3 alpha for each. Source: SimGrid's `automatic`; the order is that of the table.
 pub(super) fn run_all<'a, O: Selectable>(member: Member<'a>, args: O::Args<'a>) -> Schedule<'a> {
     let time = Elements { count: 1, element_size: Bytes::new(8) };
-    let tried =
-        O::ALGORITHMS.iter().filter(|entry| !["default", "automatic", "analytic"].contains(&entry.name));
+    let left_out = ["default", "automatic", "analytic", Selection::IN_NETWORK];
+    let tried = O::ALGORITHMS.iter().filter(move |entry| !left_out.contains(&entry.name));
     concatenate(tried.map(move |entry| {
         let together = barrier::linear(member);
         if !entry.requirement.is_met(member.size) || !(entry.is_tried)(member) {

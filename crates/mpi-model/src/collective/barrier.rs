@@ -11,7 +11,7 @@ use super::member::Elements;
 use super::operation::{Entry, Operation, Selectable};
 use super::selection::RankRequirement;
 use super::selector::{impi, ompi};
-use super::{Member, Schedule, analytic};
+use super::{Member, Schedule, Selection, analytic, in_network};
 
 pub(super) use dissemination::dissemination;
 pub(super) use linear::linear;
@@ -46,6 +46,7 @@ impl Selectable for Barrier {
         Entry::table("impi", &impi::BARRIER),
         Entry::AUTOMATIC,
         Entry::new("analytic", analytic::barrier),
+        Entry::new(Selection::IN_NETWORK, in_network::barrier),
     ];
 
     fn data(_: Member<'_>, (): ()) -> Elements {

@@ -15,7 +15,7 @@ mod two_level;
 use super::member::Elements;
 use super::operation::{Entry, Operation, Selectable};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic};
+use super::{Member, Schedule, Selection, analytic, in_network};
 
 use arrival::{arrival_aware, arrival_aware_in_sweeps};
 use arrival_scatter::arrival_scatter;
@@ -73,6 +73,7 @@ impl Selectable for Bcast {
         Entry::table("impi", &impi::BCAST),
         Entry::AUTOMATIC,
         Entry::new("analytic", analytic::bcast),
+        Entry::new(Selection::IN_NETWORK, in_network::bcast),
     ];
 
     fn data(_: Member<'_>, args: Args) -> Elements {

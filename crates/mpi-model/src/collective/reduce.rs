@@ -13,7 +13,7 @@ mod two_level;
 use super::member::Elements;
 use super::operation::{Entry, Operation, Selectable};
 use super::selector::{mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic};
+use super::{Member, Schedule, Selection, analytic, in_network};
 
 use arrival::arrival_aware;
 pub(super) use binomial::binomial;
@@ -64,6 +64,7 @@ impl Selectable for Reduce {
         Entry::new("rab", rabenseifner),
         Entry::AUTOMATIC,
         Entry::new("analytic", analytic::reduce),
+        Entry::new(Selection::IN_NETWORK, in_network::reduce),
     ];
 
     fn data(_: Member<'_>, args: Args) -> Elements {

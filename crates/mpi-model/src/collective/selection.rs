@@ -55,6 +55,16 @@ pub enum SelectionError {
         /// Most similar name.
         nearest: &'static str,
     },
+    /// Switches carry out the operation, and do not form a tree.
+    #[error(
+        "{:?} for {} needs switches in a tree, such as a fat tree or hosts around one switch, and those of the platform are not: choose an \
+         algorithm of the ranks",
+        Selection::IN_NETWORK, operation.name()
+    )]
+    NoSwitchTree {
+        /// The operation.
+        operation: Operation,
+    },
     /// The algorithm does not work for this number of ranks.
     #[error("{algorithm:?} for {} needs {needs}, found {ranks}", operation.name())]
     Unsuitable {
@@ -101,6 +111,9 @@ impl std::fmt::Display for RankRequirement {
 }
 
 impl Selection {
+    /// Name of the algorithms that switches carry out.
+    pub const IN_NETWORK: &'static str = "in_network";
+
     /// Returns the selection that follows a selector for all operations.
     pub fn new(selector: Selector) -> Self {
         let choices = Operation::ALL.map(|operation| {
@@ -172,6 +185,16 @@ impl Selection {
             }
         }
         Ok(())
+    }
+
+    /// Returns an operation that switches may carry out, which have to form a tree, if there is one.
+    pub fn needs_switch_tree(&self) -> Option<Operation> {
+        let is_in_network =
+            |place: &usize, operation: Operation| operation.entry(*place).0 == Self::IN_NETWORK;
+        Operation::ALL.into_iter().find(|&operation| {
+            let Choice { rows, chosen, .. } = &self.choices[operation as usize];
+            rows.iter().map(|(_, place)| place).chain(chosen).any(|place| is_in_network(place, operation))
+        })
     }
 
     /// Returns the index of the algorithm of a call in the table of its operation.

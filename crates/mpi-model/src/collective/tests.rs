@@ -56,7 +56,7 @@ fn check(call: &Call, layout: &Layout, name: &str, selection: &Selection) -> Res
         let left_out = match name {
             "flattree_pipeline" => 8191,
             "smp_binomial_pipeline" => 4095 * 4,
-            "analytic" => u64::MAX,
+            "analytic" | Selection::IN_NETWORK => u64::MAX,
             _ => 0,
         };
         let least = call.least_bytes(rank).saturating_sub(left_out);
