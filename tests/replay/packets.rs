@@ -146,8 +146,10 @@ fn checkpoints_of_other_queues_are_refused() {
     let folder = Folder::new();
     let case = Case::new(&folder.write("tree.toml", TREE), "fifo", "spray");
     let ring = generate(&folder, "ring", &["--ranks=16", "--rounds=3"]);
+    let table = folder.write("table.csv", "# no entry\n");
+    let table = format!("packets.table_file='{}'", table.display());
     let replay = |seed: &str, stop: bool| {
-        let mut config = config(&ring, &case.platform, &case.with(&[seed]));
+        let mut config = config(&ring, &case.platform, &case.with(&[seed, &table]));
         config.set_path("checkpoint", "directory", &folder.path("checkpoints"));
         config.insert("checkpoint", "resume", true.into());
         let handle = StopHandle::default();
@@ -160,6 +162,10 @@ fn checkpoints_of_other_queues_are_refused() {
     assert!(matches!(replay("packets.seed=1", true), Err(RunError::Stopped { .. })));
     let refused = replay("packets.seed=2", false).unwrap_err().to_string();
     assert!(refused.contains("[packets]"), "{refused}");
+    folder.write("table.csv", "# another text\n");
+    let refused = replay("packets.seed=1", false).unwrap_err().to_string();
+    assert!(refused.contains("packets.table_file"), "{refused}");
+    folder.write("table.csv", "# no entry\n");
     replay("packets.seed=1", false).unwrap();
 }
 
