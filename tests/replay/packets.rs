@@ -374,6 +374,6 @@ fn switches_reduce_and_broadcast_in_closed_form() {
     let trace =
         folder.write("barrier.txt", &(0..16).map(|rank| format!("{rank} barrier\n")).collect::<String>());
     let refused = Simulation::load(&config(&trace, &torus, &["mpi.barrier=in_network"]).resolve().unwrap());
-    let error = refused.err().expect("the switches of a torus are no tree").to_string();
+    let error = refused.expect_err("the switches of a torus are no tree").to_string();
     assert!(error.contains("in_network") && error.contains("barrier"), "{error}");
 }
