@@ -8,6 +8,7 @@
 //! Nothing that a node does reaches another one within a latency. So a switch does all of a window at once, as with output queues, and a
 //! host follows behind time. What a node waits for besides packets are its own wakes.
 
+mod sleeper;
 mod state;
 
 use std::cmp::Reverse;
@@ -20,6 +21,7 @@ use super::{Fabric, FabricMessage, Report, ReportKind, transmission};
 use crate::machine::{MAX_WINDOW, PacketMachine};
 use crate::packet::Packet;
 use crate::parameters::{Arbitration, Crossbar, PacketRouting};
+use sleeper::{PackedSleeper, Sleeper};
 
 /// The input buffers of a region, and what its outputs know of the buffers at the other end.
 #[derive(Debug)]
@@ -111,37 +113,6 @@ struct Room {
     bytes: u64,
     /// Credits that come back: instants \[ps\], in order, and bytes.
     credits: VecDeque<(u64, u32)>,
-}
-
-/// Whom a wake wakes.
-#[derive(Clone, Copy, Debug)]
-enum Sleeper {
-    Queue(u32),
-    Injection(u32),
-    Output(u32),
-}
-
-/// A sleeper as a number, which heaps compare quickly: its kind in the upper half, in the order in which those of one instant wake.
-type PackedSleeper = u64;
-
-impl Sleeper {
-    fn pack(self) -> PackedSleeper {
-        let (kind, number) = match self {
-            Self::Queue(queue) => (0, queue),
-            Self::Injection(port) => (1, port),
-            Self::Output(port) => (2, port),
-        };
-        kind << 32 | u64::from(number)
-    }
-
-    fn unpack(packed: PackedSleeper) -> Self {
-        let number = packed as u32;
-        match packed >> 32 {
-            0 => Self::Queue(number),
-            1 => Self::Injection(number),
-            _ => Self::Output(number),
-        }
-    }
 }
 
 impl Room {
