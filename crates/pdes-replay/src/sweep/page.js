@@ -24,7 +24,8 @@ function showTimes() {
     { name: "computation", hint: "mean time of a rank in computations", colour: data.colours.series[0], values: shown.map(mean) },
     { name: "the rest", hint: "messages, waiting, collectives", colour: data.colours.runs[0], values: shown.map((row) => Math.max(0, timeOf(row) - mean(row))) },
   ];
-  const names = shown.map((row) => labelOf(row));
+  // The title names the axes, in their order.
+  const names = shown.map((row) => varying.map((axis) => row.labels[axis]).join(" · "));
   const which = shown.length < done.length ? `, the shortest ${mostBars}` : "";
   chart(box, `Simulated time by ${varying.map((axis) => axes[axis]).join(", ")}${which}`, 110 + 24 * shown.length, (colours, width) =>
     stacked(colours, names, parts, { format: seconds, axis: "simulated time", shorten: width < 600 ? 18 : 44 }));
