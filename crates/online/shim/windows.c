@@ -346,13 +346,27 @@ struct part {
   char *copy;
 };
 
-static struct part part_at(struct window *w, int target, MPI_Aint place, int count, MPI_Datatype type)
+/* Returns a part without its copy. */
+static struct part locate(struct window *w, int target, MPI_Aint place, int count, MPI_Datatype type)
 {
   struct exposed *member = &w->members[target];
   MPI_Aint lower, extent;
   REAL(Type_get_true_extent)(type, &lower, &extent);
   struct part part = {w, target, count, type, member->base + (uint64_t)(place * member->unit), 0, lower, NULL};
   part.bytes = count ? (uint64_t)((count - 1) * extent_of(type) + extent) : 0;
+  return part;
+}
+
+static bool is_in_window(struct part part)
+{
+  struct exposed *member = &part.w->members[part.target];
+  uint64_t first = part.address + part.lower - member->base;
+  return part.bytes == 0 || part.w->flavor == MPI_WIN_FLAVOR_DYNAMIC || (first <= member->bytes && part.bytes <= member->bytes - first);
+}
+
+static struct part part_at(struct window *w, int target, MPI_Aint place, int count, MPI_Datatype type)
+{
+  struct part part = locate(w, target, place, count, type);
   part.copy = calloc(1, part.bytes + 1);
   return part;
 }
@@ -450,7 +464,7 @@ static void accumulate_data(const void *from, int count, MPI_Datatype type, stru
   free(with);
 }
 
-static int access_error(struct window *w, int count, MPI_Datatype type, int target, int target_count, MPI_Datatype target_type)
+static int access_error(struct window *w, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type)
 {
   if (count < 0 || target_count < 0)
     return MPI_ERR_COUNT;
@@ -458,10 +472,18 @@ static int access_error(struct window *w, int count, MPI_Datatype type, int targ
     return MPI_ERR_TYPE;
   if (target < 0 || target >= w->c->size)
     return MPI_ERR_RANK;
-  if (has_epoch(w, target))
+  if (!has_epoch(w, target)) {
+    explain("the target is accessed in no epoch: call MPI_Win_fence, MPI_Win_start or MPI_Win_lock first");
+    return MPI_ERR_RMA_SYNC;
+  }
+  if (packed_size(count, type) != packed_size(target_count, target_type)) {
+    explain("the data of the origin and of the target have different lengths");
+    return MPI_ERR_TRUNCATE;
+  }
+  if (is_in_window(locate(w, target, place, target_count, target_type)))
     return MPI_SUCCESS;
-  explain("the target is accessed in no epoch: call MPI_Win_fence, MPI_Win_start or MPI_Win_lock first");
-  return MPI_ERR_RMA_SYNC;
+  explain("the target's window does not reach so far");
+  return MPI_ERR_RMA_RANGE;
 }
 
 /* Takes the time of an access. Its request, if the program has one, is that of the origin's side: only that of a get is still to be completed
@@ -493,7 +515,7 @@ static void take_access(struct window *w, enum window_call call, int target, uin
   static int access_##name(UNPACK parameters, MPI_Win handle, MPI_Request *request)                                                      \
   {                                                                                                                                      \
     WINDOW(handle);                                                                                                                      \
-    int error = target == MPI_PROC_NULL ? MPI_SUCCESS : access_error(w, count, type, target, target_count, target_type);                 \
+    int error = target == MPI_PROC_NULL ? MPI_SUCCESS : access_error(w, count, type, target, place, target_count, target_type);          \
     CHECK(!error, MPI_COMM_WORLD, error);                                                                                                \
     if (target == MPI_PROC_NULL) {                                                                                                       \
       if (request)                                                                                                                       \
@@ -559,7 +581,7 @@ int MPI_Compare_and_swap(const void *from, const void *expected, void *to, MPI_D
   CALL(Compare_and_swap, from, expected, to, type, target, place, handle)
   WINDOW(handle);
   if (target != MPI_PROC_NULL) {
-    int error = access_error(w, 1, type, target, 1, type);
+    int error = access_error(w, 1, type, target, place, 1, type);
     CHECK(!error, MPI_COMM_WORLD, error);
     uint64_t bytes = packed_size(1, type);
     take_access(w, WINDOW_COMPARE_AND_SWAP, target, bytes, false, NULL);

@@ -1,6 +1,8 @@
 //! The source of the actions of a rank that is a process: its operations, and the answers to them.
 
+mod collectives;
 mod files;
+mod messages;
 mod windows;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -10,15 +12,11 @@ use std::sync::atomic::Ordering;
 use mpi_model::{ActionSource, Reply, Selection, Status};
 use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 use rustc_hash::FxHashMap;
-use trace_mmap::{
-    Action, Call, CommIdx, Communicator, CommunicatorCall, FileName, Group, RankTrace, SendMode, Slot,
-    Source, TableWriter, Tag, check_amount,
-};
+use trace_mmap::{Action, Call, CommIdx, FileName, RankTrace, Slot, Source, TableWriter, Tag, check_amount};
 
-use crate::agreement::Agreement;
-use crate::collective::collective;
-use crate::layout::{ANY, CollectiveKind, Completion, NONE, OMITS_SHARED_POINTERS, Operation, OperationKind};
+use crate::layout::{Completion, NONE, OMITS_SHARED_POINTERS, Operation, OperationKind};
 use crate::run::Run;
+use messages::mode;
 use windows::OnlineWindow;
 
 /// Delay of the second failed poll at an instant \[s\].
@@ -436,147 +434,6 @@ impl<'t> RankSource<'t> {
         rank.map(Rank::new).ok_or_else(|| format!("a peer is rank {peer}, expected one below {ranks}"))
     }
 
-    fn source(&mut self, operation: Operation) -> Result<(Source, CommIdx), String> {
-        let on = self.communicator(operation)?;
-        let tag = (operation.source_tag != ANY).then(|| Tag::new(operation.source_tag));
-        let source = match operation.source {
-            ANY => Source::Any { tag, communicator: on, recorded: None },
-            source => Source::Rank(self.writer.incoming(self.peer(source)?, tag, on)),
-        };
-        Ok((source, on))
-    }
-
-    /// Hands the data of a message over.
-    fn put(&mut self, (peer, tag, on): (Rank, i32, CommIdx), operation: Operation) {
-        let number = self.sent.entry((peer, tag, on)).or_default();
-        let key = (self.me, tag, self.trace.communicator(on).id, *number);
-        *number += 1;
-        self.run.exchange.put(peer, key, operation.block, operation);
-    }
-
-    fn send(&mut self, operation: Operation) -> Result<Action, String> {
-        let Operation { peer, tag, request, bytes, .. } = operation;
-        let (on, peer, mode) = (self.communicator(operation)?, self.peer(peer)?, mode(operation.flags)?);
-        self.put((peer, tag, on), operation);
-        let (to, bytes) = (self.writer.outgoing(peer, Tag::new(tag), on), Bytes::new(bytes));
-        if request == NONE {
-            return Ok(match (mode, on) {
-                (SendMode::Standard, CommIdx::WORLD) => Action::Send { to, bytes },
-                (mode, _) => self.call(Call::Send { mode, to: Some(to), bytes }),
-            });
-        }
-        self.receives.remove(&request);
-        self.requests.insert(request);
-        let slot = self.slot(request);
-        Ok(match (mode, on) {
-            (SendMode::Standard, CommIdx::WORLD) => Action::Isend { to, bytes, slot },
-            (mode, _) => self.call(Call::Isend { mode, to: Some(to), bytes, slot }),
-        })
-    }
-
-    fn receive(&mut self, operation: Operation) -> Result<Action, String> {
-        let (from, on) = self.source(operation)?;
-        let bytes = Bytes::new(operation.source_bytes);
-        if operation.request == NONE {
-            self.awaited = Awaited::Message(on);
-            return Ok(self.call(Call::Recv { from, bytes }));
-        }
-        self.requests.insert(operation.request);
-        self.receives.insert(operation.request, on);
-        let slot = self.slot(operation.request);
-        Ok(self.call(Call::Irecv { from, bytes, slot }))
-    }
-
-    fn send_receive(&mut self, operation: Operation) -> Result<Action, String> {
-        let Operation { peer, tag, bytes, source_bytes, .. } = operation;
-        let (peer, (from, on)) = (self.peer(peer)?, self.source(operation)?);
-        self.put((peer, tag, on), operation);
-        self.awaited = Awaited::Message(on);
-        let to = Some(self.writer.outgoing(peer, Tag::new(tag), on));
-        let (send_bytes, recv_bytes) = (Bytes::new(bytes), Bytes::new(source_bytes));
-        // In a trace, an exchange of a rank with itself on the world with tag 0 is a copy, which takes no time.
-        if (peer, operation.source, on) == (self.me, self.me.get() as i32, CommIdx::WORLD) && tag == 0 {
-            let send = self.call(Call::Send { mode: SendMode::Buffered, to, bytes: send_bytes });
-            self.actions.push_back(send);
-            return Ok(self.call(Call::Recv { from, bytes: recv_bytes }));
-        }
-        Ok(self.call(Call::SendRecv { to, send_bytes, from, recv_bytes }))
-    }
-
-    fn complete_listed(&mut self, kind: OperationKind, count: u64, is_test: bool) -> Action {
-        let requests = self.run.memory.list(self.me.get(), count);
-        let slots: Box<[Slot]> = requests.iter().copied().map(Slot::new).collect();
-        // Which one is to be found: any of them stands for one.
-        let first = slots.first().copied();
-        let call = match kind {
-            OperationKind::Waitany => Call::Waitany { slots, done: first },
-            OperationKind::Waitsome => Call::Waitsome { slots, done: first.into_iter().collect() },
-            OperationKind::Testall => Call::Testall { slots, done: false },
-            OperationKind::Testany => Call::Testany { slots, done: None },
-            OperationKind::Testsome => Call::Testsome { slots, done: [].into() },
-            _ => Call::Waitall { slots },
-        };
-        self.awaited = Awaited::Completed { requests, is_test };
-        self.call(call)
-    }
-
-    fn collective(&mut self, operation: Operation) -> Result<Action, String> {
-        let on = self.communicator(operation)?;
-        let communicator = self.trace.communicator(on);
-        let (id, member, size) = (communicator.id, communicator.rank, communicator.group.len());
-        let number = self.contributions.entry(on).or_default();
-        *number += 1;
-        let (run, key) = (&self.run, (id, *number - 1));
-        let part = Agreement::of(&operation, (self.me, member));
-        let shared = (&run.memory, &run.places);
-        let table = run.exchange.contribute(shared, key, (member, size), (part, operation.block))?;
-        let Operation { request, count, recv_count, .. } = operation;
-        let kind = CollectiveKind::from_number(operation.flags);
-        let is_neighbor = kind == Some(CollectiveKind::Neighbor);
-        let length = match kind {
-            _ if operation.vector == 0 => 0,
-            Some(CollectiveKind::Neighbor) => count.saturating_add(recv_count).saturating_mul(2),
-            Some(CollectiveKind::Alltoallv) => 2 * u64::from(size),
-            _ => size.into(),
-        };
-        let vectors: Vec<u64> = run.memory.numbers(operation.vector, length);
-        if operation.vector != 0 {
-            run.memory.free(operation.vector);
-        }
-        if request == NONE {
-            self.awaited = Awaited::Table(table);
-        } else {
-            self.requests.insert(request);
-            self.tables.insert(request, table);
-        }
-        if kind == Some(CollectiveKind::Window) {
-            return self.create_window(on);
-        }
-        if kind == Some(CollectiveKind::File) {
-            return self.exchange_on_file();
-        }
-        let slot = (request != NONE).then(|| self.slot(request));
-        if is_neighbor {
-            let pairs = |numbers: &[u64]| {
-                numbers.chunks_exact(2).map(|pair| (pair[0] as u32, Bytes::new(pair[1]))).collect()
-            };
-            let (to, from) = vectors.split_at(2 * count as usize);
-            return Ok(self.call(Call::NeighborAlltoall {
-                communicator: on,
-                to: pairs(to),
-                from: pairs(from),
-                slot,
-            }));
-        }
-        let called = collective(&operation, &vectors, size)
-            .ok_or("a collective operation has a root that is no member, or no such kind")?;
-        let id = self.writer.collective(called, on).map_err(|error| error.to_string())?;
-        Ok(match (on, slot) {
-            (CommIdx::WORLD, None) => Action::Collective(id),
-            _ => self.call(Call::Collective { operation: id, communicator: on, slot }),
-        })
-    }
-
     /// Notes what the time of the run leaves out.
     fn omit(&self, omission: u32) -> Result<(), String> {
         self.run.has_files.store(true, Ordering::Relaxed);
@@ -593,25 +450,6 @@ impl<'t> RankSource<'t> {
             _ => Err(format!("{what} runs on one thread: set engine.threads = 1")),
         }
     }
-
-    /// Adds a communicator that the rank has made, by messages of its own.
-    fn join(&mut self, operation: Operation) -> Result<Action, String> {
-        let members: Vec<i32> = self.run.memory.numbers(operation.block, operation.count);
-        self.run.memory.free(operation.block);
-        let members =
-            members.into_iter().map(|member| self.peer(member)).collect::<Result<Vec<Rank>, _>>()?;
-        let group = Group::new(members).map_err(|rank| format!("rank {rank} is twice in a communicator"))?;
-        self.selection.check(group.len()).map_err(|error| format!("a communicator: {error}"))?;
-        let id = trace_mmap::CommId::new(operation.tag as u32);
-        let group = self.run.exchange.join(id, group).ok_or(
-            "two communicators have one number, by chance: run the program with another number of ranks",
-        )?;
-        let rank = operation.peer as u32;
-        let index = self.writer.communicator(Communicator { id, rank, group });
-        self.communicators.insert(operation.communicator, index);
-        let (kind, parent) = (CommunicatorCall::Define, CommIdx::WORLD);
-        Ok(self.call(Call::NewCommunicator { kind, parent, new: Some(index) }))
-    }
 }
 
 /// Returns a message as its receiver is told of it.
@@ -624,13 +462,6 @@ fn message(Status { source, tag, bytes, .. }: Status, block: u64) -> Completion 
         bytes: bytes.get(),
         block,
     }
-}
-
-fn mode(number: u32) -> Result<SendMode, String> {
-    SendMode::ALL
-        .get(number as usize)
-        .copied()
-        .ok_or_else(|| format!("it sends in a mode {number}, which there is not"))
 }
 
 impl ActionSource for RankSource<'_> {

@@ -141,12 +141,24 @@ fn windows_without_memory_fail() {
     program.run(2, &[]).code(1).stderr(contains("MPI_ERR_BUFFER")).stderr(contains("in MPI_Win_create "));
 }
 
-/// Accesses and synchronisation outside of epochs fail, with the reason; epochs that overlap or stay open are warned of, with both calls.
+/// Accesses and synchronisation outside of epochs or windows fail, with the reason; epochs that overlap or stay open are warned of, with both calls.
 #[test]
 fn epochs_that_are_not_opened_or_not_closed_are_named() {
     let put = "MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win);";
     let cases = [
         (put.to_owned(), 1, "in MPI_Put (called from ", "the target is accessed in no epoch"),
+        (
+            "MPI_Win_fence(0, win); MPI_Put(&rank, 1, MPI_INT, 1, 1, 1, MPI_INT, win);".to_owned(),
+            1,
+            "in MPI_Put ",
+            "the target's window does not reach so far",
+        ),
+        (
+            "MPI_Win_fence(0, win); MPI_Get(&rank, 1, MPI_INT, 1, 0, 1, MPI_CHAR, win);".to_owned(),
+            1,
+            "in MPI_Get ",
+            "the data of the origin and of the target have different lengths",
+        ),
         ("MPI_Win_unlock(1, win);".to_owned(), 1, "in MPI_Win_unlock ", "the target is not locked"),
         ("MPI_Win_flush(1, win);".to_owned(), 1, "in MPI_Win_flush ", "the window is not locked"),
         ("MPI_Win_complete(win);".to_owned(), 1, "in MPI_Win_complete ", "no epoch of MPI_Win_start"),
