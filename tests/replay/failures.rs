@@ -382,6 +382,8 @@ fn a_job_of_several_goes_on_from_its_last_checkpoint() {
     let late = "0 isend 1 0 2000000000\n".to_owned()
         + &"0 compute 1e10\n".repeat(5)
         + "0 waitall 1\n1 compute 2e10\n1 compute 2e10\n1 recv 0 0 2000000000\n1 compute 2.5e10\n";
+    // A poll of 1 s before each computation of rank 0, which finds its message: checkpoints end at 25, 39 and 53 s.
+    let polls = "1 send 0 1 8\n0 irecv 1 1 8\n0 test 1 0 1\n0 wait 1 0 1\n0 compute 1e10\n".repeat(9);
     for model in ["flow", "contention-free"] {
         let node = |at: u32, interval: u32| {
             format!("interval = {interval}\n[[failure]]\nhost = 'node-1'\nat = {at}\n")
@@ -391,6 +393,10 @@ fn a_job_of_several_goes_on_from_its_last_checkpoint() {
         assert!((seconds(&found[0]["end_s"]) - 127.0).abs() < 1e-3, "{model}: {found}");
         assert_near(seconds(&found[0]["failures"][0]["lost_s"]), 50.0 - 34.0);
         assert_eq!((&found[0]["actions"], &found[1]["end_s"]), (&29.into(), &10.0.into()));
+        // From 65 s on four polls and computations are repeated in no time; five are left, with four checkpoints between.
+        let poll = "[mpi]\ntest_s = 1\ntest_grows = false\n";
+        let found = run(model, &format!("0 init\n1 init\n{polls}"), &(node(60, 14) + poll));
+        assert!((seconds(&found[0]["end_s"]) - 129.0).abs() < 1e-3, "{model}: {found}");
         // From 51 s on the message is there, and rank 1 has its last computation before it.
         let found = run(model, &format!("0 init\n1 init\n{late}"), &node(46, 29));
         assert!((seconds(&found[0]["end_s"]) - 76.0).abs() < 1e-3, "{model}: {found}");

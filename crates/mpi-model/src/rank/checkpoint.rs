@@ -106,23 +106,22 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         steps: u32,
         outbox: &mut RankOutbox<'_, M>,
     ) -> Result<Option<u32>, Failure<M::Error>> {
-        let is_between = !self.pending.is_some();
-        let statistics = &self.context.observers.statistics;
-        let busy = statistics.time(ActionKind::Compute) + statistics.time(ActionKind::Sleep);
-        let progress = Progress { actions: self.cursor.position(), busy };
         let Some(checkpoints) =
             self.launched.as_deref_mut().and_then(|launched| launched.checkpoints.as_mut())
         else {
             return Ok(None);
         };
-        let repeated = checkpoints.repeated();
-        if !is_between {
+        if self.pending.is_some() {
             return Ok(Some(0));
         }
-        if self.context.repeats && progress.actions < repeated {
-            return Ok(Some(steps.min(u32::try_from(repeated - progress.actions).unwrap_or(u32::MAX))));
+        let (actions, repeated) = (self.cursor.position(), checkpoints.repeated());
+        if self.context.repeats && actions < repeated {
+            return Ok(Some(steps.min(u32::try_from(repeated - actions).unwrap_or(u32::MAX))));
         }
         self.context.repeats = false;
+        let statistics = &self.context.observers.statistics;
+        let busy = statistics.time(ActionKind::Compute) + statistics.time(ActionKind::Sleep);
+        let progress = Progress { actions, busy };
         let now = self.context.thread.clock;
         let end = checkpoints.write(now, progress);
         if end > now

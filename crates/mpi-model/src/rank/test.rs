@@ -26,7 +26,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     pub(super) fn begin_poll(&mut self, poll: Poll) -> super::Control {
         let paid = !self.context.replay.parameters.test_grows;
         if paid {
-            self.context.thread.clock += self.poll_price(poll).0;
+            self.context.spend(self.poll_price(poll).0);
         }
         self.keep_pending(Pending::Poll { poll, paid })
     }
