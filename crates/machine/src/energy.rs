@@ -55,10 +55,10 @@ impl Energy {
     /// of bins, 128 at most.
     pub fn new(platform: &Platform, hosts: &HostLoads, links: &LinkLoads, end: SimTime) -> Self {
         let bins = Bins { length: hosts.bin.max(links.bin), end };
-        let mut power_w = vec![0.0; bins.count()];
-        let hosts_j = of_hosts(platform, hosts, &|_| true, &bins, &mut power_w);
-        let links_j = of_links(platform, links, &bins, &mut power_w);
-        bins.divide(&mut power_w);
+        let ((hosts_j, links_j), power_w) = bins.mean_power_w(|joules| {
+            let hosts_j = of_hosts(platform, hosts, &|_| true, &bins, joules);
+            (hosts_j, of_links(platform, links, &bins, joules))
+        });
         let (time, bin) = (end - SimTime::ZERO, bins.length);
         Self { time, hosts_j, links_j, messages_j: 0.0, traffic_j: 0.0, bin, power_w }
     }
@@ -71,19 +71,13 @@ impl Energy {
         is_one: &dyn Fn(HostId) -> bool,
     ) -> Vec<f64> {
         let bins = Bins { length: hosts.bin, end };
-        let mut power_w = vec![0.0; bins.count()];
-        of_hosts(platform, hosts, is_one, &bins, &mut power_w);
-        bins.divide(&mut power_w);
-        power_w
+        bins.mean_power_w(|joules| of_hosts(platform, hosts, is_one, &bins, joules)).1
     }
 
     /// Returns the mean power of all links in each bin of their loads until the end of a run \[W\].
     pub fn power_of_links_w(platform: &Platform, links: &LinkLoads, end: SimTime) -> Vec<f64> {
         let bins = Bins { length: links.bin, end };
-        let mut power_w = vec![0.0; bins.count()];
-        of_links(platform, links, &bins, &mut power_w);
-        bins.divide(&mut power_w);
-        power_w
+        bins.mean_power_w(|joules| of_links(platform, links, &bins, joules)).1
     }
 
     /// Adds energy of messages in adapters, and of bytes that cross links \[J\]; in power over time they count evenly.
@@ -136,9 +130,12 @@ impl Bins {
         (end - start).as_secs_f64()
     }
 
-    /// Divides the energy in each bin by its time.
-    fn divide(&self, joules: &mut [f64]) {
-        joules.iter_mut().enumerate().for_each(|(bin, joules)| *joules /= self.seconds(bin));
+    /// Returns the mean power in each bin \[W\], in which `add` adds joules, and what that returns.
+    fn mean_power_w<R>(&self, add: impl FnOnce(&mut [f64]) -> R) -> (R, Vec<f64>) {
+        let mut power_w = vec![0.0; self.count()];
+        let added = add(&mut power_w);
+        power_w.iter_mut().enumerate().for_each(|(bin, power_w)| *power_w /= self.seconds(bin));
+        (added, power_w)
     }
 
     /// Returns the amounts in bins of a length that divides that of these.

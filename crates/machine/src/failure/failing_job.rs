@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use netmodel::quantity::Seconds;
 use netmodel::{HostId, Platform};
 use pdes_core::SimTime;
 use replay::{Outcome, Simulation};
@@ -25,9 +24,6 @@ const LONGEST_ATTEMPT: f64 = 10.0;
 #[derive(Clone, Debug)]
 pub struct FailingJob {
     mortal: MortalHosts,
-    interval_s: Option<f64>,
-    /// Time of a checkpoint \[s\].
-    checkpoint_s: f64,
     /// Host of each rank at the begin.
     hosts: Vec<HostId>,
     /// Start of the job \[s\].
@@ -146,13 +142,7 @@ impl FailingJob {
         (hosts, start): (&[HostId], SimTime),
     ) -> Result<Option<Self>, FailureError> {
         let mortal = MortalHosts::of(platform, (list, section), hosts)?;
-        Ok(mortal.map(|mortal| Self {
-            mortal,
-            interval_s: section.interval.map(|Seconds(interval_s)| interval_s),
-            checkpoint_s: section.checkpoint.map_or(0.0, |Seconds(checkpoint_s)| checkpoint_s),
-            hosts: hosts.to_vec(),
-            start_s: start.as_secs_f64(),
-        }))
+        Ok(mortal.map(|mortal| Self { mortal, hosts: hosts.to_vec(), start_s: start.as_secs_f64() }))
     }
 
     /// Returns the host of each rank at the begin.
@@ -174,16 +164,13 @@ impl FailingJob {
     /// given instants only, or the job writes no checkpoints.
     pub fn model(&self, work_s: f64) -> Option<CheckpointRestart> {
         let mtbf_s = self.mtbf_s().filter(|_| self.recovers())?;
-        let (checkpoint_s, restart_s) = (self.checkpoint_s, self.mortal.restart_s);
-        let model = CheckpointRestart { work_s, interval_s: work_s, checkpoint_s, restart_s, mtbf_s };
-        let best = Some(model.daly_interval_s()).filter(|_| checkpoint_s > 0.0);
-        Some(CheckpointRestart { interval_s: self.interval_s.or(best)?, ..model })
+        let MortalHosts { checkpoint_s, restart_s, .. } = self.mortal;
+        Some(CheckpointRestart { work_s, interval_s: self.interval_s()?, checkpoint_s, restart_s, mtbf_s })
     }
 
-    /// Returns the work between two checkpoints of a job with this work \[s\]; `None` if it writes none.
-    pub fn interval_s(&self, work_s: f64) -> Option<f64> {
-        let given = self.interval_s.filter(|_| self.recovers());
-        given.or_else(|| self.model(work_s).map(|model| model.interval_s))
+    /// Returns the work between two checkpoints of the job \[s\]; `None` if it writes none.
+    pub fn interval_s(&self) -> Option<f64> {
+        self.mortal.interval_s(&self.hosts)
     }
 
     /// Runs the job under a seed. `time_s` returns the time of the whole work with ranks on some hosts. `O(checkpoints + failures)` without
@@ -198,8 +185,9 @@ impl FailingJob {
     ) -> Result<JobRun, JobRunError<E>> {
         let mut hosts = self.hosts.clone();
         let mut whole_s = time_s(&hosts).map_err(JobRunError::Replay)?;
-        let interval_s = self.interval_s(whole_s);
-        let attempt_s = interval_s.map_or(whole_s, |interval_s| interval_s.min(whole_s) + self.checkpoint_s);
+        let interval_s = self.interval_s();
+        let attempt_s =
+            interval_s.map_or(whole_s, |interval_s| interval_s.min(whole_s) + self.mortal.checkpoint_s);
         let attempt_s = attempt_s + self.mortal.restart_s;
         if let Some(mtbf_s) =
             self.mtbf_s().filter(|mtbf_s| self.recovers() && attempt_s > LONGEST_ATTEMPT * mtbf_s)
@@ -207,7 +195,7 @@ impl FailingJob {
             let interval_s = interval_s.unwrap_or(whole_s);
             return Err(JobRunError::NoProgress { interval_s, attempt_s, mtbf_s });
         }
-        let checkpoint_s = if interval_s.is_some() { self.checkpoint_s } else { 0.0 };
+        let checkpoint_s = if interval_s.is_some() { self.mortal.checkpoint_s } else { 0.0 };
         let mut run = JobRun {
             work_s: whole_s,
             time_s: 0.0,

@@ -7,6 +7,7 @@ use netmodel::{HostId, Platform};
 
 use super::component::{Component, FailureError, hosts_of};
 use super::section::{FailureList, FailuresSection, Recovery};
+use crate::CheckpointRestart;
 
 /// Hosts that die, and what becomes of jobs with ranks there.
 #[derive(Clone, Debug)]
@@ -15,6 +16,10 @@ pub(super) struct MortalHosts {
     pub(super) recovery: Recovery,
     /// Time from a failure until a job goes on \[s\].
     pub(super) restart_s: f64,
+    /// Time of a checkpoint \[s\].
+    pub(super) checkpoint_s: f64,
+    /// Interval between checkpoints that was given \[s\].
+    given_interval_s: Option<f64>,
     repair_s: BTreeMap<HostId, f64>,
     spares: Vec<HostId>,
     names: Vec<String>,
@@ -55,6 +60,8 @@ impl MortalHosts {
             components,
             recovery: section.recovery,
             restart_s: section.restart.map_or(0.0, |Seconds(seconds)| seconds),
+            checkpoint_s: section.checkpoint.map_or(0.0, |Seconds(seconds)| seconds),
+            given_interval_s: section.interval.map(|Seconds(seconds)| seconds),
             repair_s,
             spares: spares.into_iter().filter(|spare| !in_use.contains(spare)).collect(),
             names: platform.hosts().iter().map(|host| host.name.clone()).collect(),
@@ -67,6 +74,18 @@ impl MortalHosts {
         let is_own = |component: &&Component| component.hosts.iter().any(|host| hosts.contains(host));
         let rate: f64 = self.components.iter().filter(is_own).map(Component::rate).sum();
         (rate > 0.0).then(|| rate.recip())
+    }
+
+    /// Returns the interval between checkpoints of a job on some hosts \[s\]: the given one, or Daly's; `None` if the job writes none.
+    pub(super) fn interval_s(&self, hosts: &[HostId]) -> Option<f64> {
+        let Self { restart_s, checkpoint_s, .. } = *self;
+        // Daly's estimate does not depend on the work.
+        let best_s = |mtbf_s| {
+            CheckpointRestart { work_s: 0.0, interval_s: 0.0, checkpoint_s, restart_s, mtbf_s }
+                .daly_interval_s()
+        };
+        let best_s = || self.mtbf_s(hosts).filter(|_| checkpoint_s > 0.0).map(best_s);
+        self.given_interval_s.or_else(best_s).filter(|_| self.recovery != Recovery::End)
     }
 
     /// Returns the spares at the begin of a run.

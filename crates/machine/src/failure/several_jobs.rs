@@ -3,14 +3,12 @@
 use std::error::Error;
 
 use mpi_model::CheckpointTimes;
-use netmodel::quantity::Seconds;
 use netmodel::{HostId, Platform};
 use pdes_core::{SimDuration, SimTime};
-use replay::{HostDeaths, HostDeathsRun};
+use replay::{HostDeaths, HostDeathsRun, Recovery};
 
 use super::mortal_hosts::{MortalHosts, Resumption, Spares};
-use super::section::{FailureList, FailuresSection, Recovery};
-use crate::CheckpointRestart;
+use super::section::{FailureList, FailuresSection};
 
 /// Deaths of hosts in a run of several jobs.
 #[derive(Clone, Debug)]
@@ -24,7 +22,6 @@ struct SeveralJobsRun {
     /// The failures of each component.
     failures: Vec<Instants>,
     spares: Spares,
-    section: FailuresSection,
 }
 
 /// Instants in ascending order, of which the first ones are known.
@@ -59,12 +56,7 @@ impl HostDeaths for SeveralJobs {
             .components
             .iter()
             .map(|component| Instants { known: Vec::new(), further: Box::new(component.instants(seed)) });
-        Box::new(SeveralJobsRun {
-            failures: failures.collect(),
-            spares: mortal.spares(),
-            mortal,
-            section: self.section.clone(),
-        })
+        Box::new(SeveralJobsRun { failures: failures.collect(), spares: mortal.spares(), mortal })
     }
 }
 
@@ -84,23 +76,12 @@ impl HostDeathsRun for SeveralJobsRun {
     }
 
     fn checkpoints(&self, hosts: &[HostId]) -> Option<CheckpointTimes> {
-        let FailuresSection { interval, checkpoint, .. } = self.section;
-        let checkpoint_s = checkpoint.map_or(0.0, |Seconds(checkpoint_s)| checkpoint_s);
-        // Daly's estimate depends on nothing else.
-        let best_s = |mtbf_s| {
-            CheckpointRestart { work_s: 0.0, interval_s: 0.0, checkpoint_s, restart_s: 0.0, mtbf_s }
-                .daly_interval_s()
-        };
-        let best_s = || self.mortal.mtbf_s(hosts).filter(|_| checkpoint_s > 0.0).map(best_s);
-        let interval_s = interval.map(|Seconds(interval_s)| interval_s).or_else(best_s);
-        let interval_s = interval_s.filter(|_| self.mortal.recovery != Recovery::End)?;
-        Some(CheckpointTimes {
-            interval: SimDuration::try_from_secs_f64(interval_s)?.max(SimDuration::from_picos(1)),
-            duration: SimDuration::try_from_secs_f64(checkpoint_s)?,
-        })
+        let interval = SimDuration::try_from_secs_f64(self.mortal.interval_s(hosts)?)?;
+        let duration = SimDuration::try_from_secs_f64(self.mortal.checkpoint_s)?;
+        Some(CheckpointTimes { interval: interval.max(SimDuration::from_picos(1)), duration })
     }
 
-    fn recover(&mut self, hosts: &[HostId], at: SimTime) -> replay::Recovery {
+    fn recover(&mut self, hosts: &[HostId], at: SimTime) -> Recovery {
         let mut failures = self.failures_of(hosts, at);
         failures.retain(|(_, instant)| *instant == at);
         let failed = failures.iter().map(|(number, _)| &self.mortal.components[*number]);
@@ -111,6 +92,6 @@ impl HostDeathsRun for SeveralJobsRun {
         let Resumption { at_s, replaced } =
             self.mortal.recover(&mut hosts, &failed, at.as_secs_f64(), &mut self.spares);
         let restart = at_s.and_then(SimDuration::try_from_secs_f64).map(|after| SimTime::ZERO + after);
-        replay::Recovery { component, restart: restart.map(|restart| (restart.max(at), hosts)), replaced }
+        Recovery { component, restart: restart.map(|restart| (restart.max(at), hosts)), replaced }
     }
 }

@@ -90,7 +90,7 @@ impl FailedJob {
         let model = job.model(run.work_s);
         Ok(Some(Self {
             goodput: if run.ended_by.is_none() && run.time_s > 0.0 { run.work_s / run.time_s } else { 0.0 },
-            interval_s: job.interval_s(run.work_s),
+            interval_s: job.interval_s(),
             mtbf_s: job.mtbf_s(),
             expected_s: model.map(|model| model.expected_s()),
             young_interval_s: model.map(|model| model.young_interval_s()),
