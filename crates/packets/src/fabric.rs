@@ -84,7 +84,7 @@ pub(crate) struct Fabric<'m, 'p> {
     pub(crate) loads: Option<Box<Loads>>,
     /// Packets are marked that meet long queues.
     marks: bool,
-    /// What receivers let others send, if they hand out credits.
+    /// Credits of the receivers, if they hand out some.
     pacing: Option<Box<Pacing>>,
     /// With credits.
     buffers: Option<Box<Buffers>>,
@@ -399,9 +399,8 @@ impl Fabric<'_, '_> {
     /// it may leave. Returns the instant at which the last byte has left.
     #[inline]
     fn send(&mut self, port: u32, packet: &mut Packet, tail: Option<u64>) -> u64 {
-        let is_full = packet.bytes == self.machine.packet_size();
-        let Port { free_at, picos_per_byte, packet_time, latency, far } = &mut self.ports[port as usize];
-        let time = if is_full { *packet_time } else { transmission(packet.bytes, *picos_per_byte) };
+        let time = self.ports[port as usize].time(packet.bytes, self.machine.packet_size());
+        let Port { free_at, picos_per_byte, latency, far, .. } = &mut self.ports[port as usize];
         if self.marks {
             let queued = free_at.saturating_sub(packet.at) as f64;
             if queued > f64::from(self.machine.parameters.mark_bytes) * *picos_per_byte {

@@ -90,7 +90,7 @@ pub enum Congestion {
     /// Its window, at first and at most that of the loop, shrinks by half the share of its packets that are marked, as an average, or grows
     /// by a packet, once per window (Alizadeh et al., "Data Center TCP (DCTCP)", 2010).
     Dctcp,
-    /// What exceeds the limit of the loop waits for credits of the receiver, which hands them out in turn among its messages, as many as
+    /// Packets beyond the limit of the loop wait for credits of the receiver, which hands them out in turn among its messages, as many as
     /// its links can carry (as RCCC of Ultra Ethernet, 2025).
     ReceiverCredits,
 }

@@ -17,7 +17,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::nodes::{Far, IDLE, Node, Port};
-use super::{Fabric, FabricMessage, Report, ReportKind, transmission};
+use super::{Fabric, FabricMessage, Report, ReportKind};
 use crate::machine::{MAX_WINDOW, PacketMachine};
 use crate::packet::Packet;
 use crate::parameters::{Arbitration, Crossbar, PacketRouting};
@@ -374,18 +374,18 @@ impl Fabric<'_, '_> {
     fn request(&mut self, buffers: &mut Buffers, node: u32, queue: u32, at: u64) {
         let Queue { packets, busy_until, .. } = &buffers.queues[queue as usize];
         let Some(&Waiting { packet, tail, output, channel }) = packets.front() else { return };
-        let Port { free_at, picos_per_byte, .. } = self.ports[output as usize];
+        let port = self.ports[output as usize];
         // A faster output has to wait, so that the last byte is there in time.
         let begin = match tail {
             0 => 0,
-            _ => tail.saturating_sub(transmission(packet.bytes, picos_per_byte)),
+            _ => tail.saturating_sub(port.time(packet.bytes, self.machine.packet_size())),
         };
         let ready = begin.max(*busy_until);
         if ready > at {
             buffers.wake(node, ready, Sleeper::Queue(queue));
         } else {
             let request = Request { age: packet.born, source: queue, bytes: packet.bytes, channel };
-            buffers.request(output, request, free_at, at);
+            buffers.request(output, request, port.free_at, at);
         }
     }
 

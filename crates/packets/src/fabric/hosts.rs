@@ -3,7 +3,7 @@
 use netmodel::{HostId, RouteError};
 
 use super::injection::{Injection, Stream, Window};
-use super::nodes::{IDLE, Node, Port};
+use super::nodes::{IDLE, Node};
 use super::routes::Pair;
 use super::{Fabric, Report, ReportKind};
 use crate::machine::{MAX_WINDOW, Ways};
@@ -97,10 +97,7 @@ impl Fabric<'_, '_> {
             let left = if self.machine.has_changes {
                 self.machine.transmit(self.first_port + port, at, packet.bytes, |_, _| {})
             } else {
-                let Port { picos_per_byte, packet_time, .. } = self.ports[port as usize];
-                let is_full = packet.bytes == self.machine.packet_size();
-                let time =
-                    if is_full { packet_time } else { super::transmission(packet.bytes, picos_per_byte) };
+                let time = self.ports[port as usize].time(packet.bytes, self.machine.packet_size());
                 at.saturating_add(time)
             };
             self.injections[port as usize].free_at = left;

@@ -5,6 +5,8 @@ use std::collections::BinaryHeap;
 
 use netmodel::HostId;
 
+use super::transmission;
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     pub(super) first_port: u32,
@@ -32,6 +34,14 @@ pub(super) struct Port {
     pub(super) packet_time: u64,
     pub(super) latency: u64,
     pub(super) far: Far,
+}
+
+impl Port {
+    /// Returns the time of a packet \[ps\]; `full` is the size of most of them \[B\].
+    #[inline]
+    pub(super) fn time(&self, bytes: u32, full: u32) -> u64 {
+        if bytes == full { self.packet_time } else { transmission(bytes, self.picos_per_byte) }
+    }
 }
 
 /// Other end of a channel.

@@ -18,7 +18,7 @@ use super::{Fabric, Report, ReportKind, transmission};
 use crate::machine::PacketMachine;
 use crate::packet::{MessageKey, visit_busy_until, visit_picos};
 
-/// What the receivers of a region let others send.
+/// Credits that the receivers of a region hand out.
 #[derive(Debug)]
 pub(super) struct Pacing {
     /// By hosts of the region.

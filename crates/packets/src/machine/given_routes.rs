@@ -44,6 +44,12 @@ fn read(path: &Path) -> Result<Vec<(TablePlace, Vec<String>)>, PacketError> {
     Ok(lines.filter(|(_, words)| !words.is_empty()).collect())
 }
 
+/// Returns the numbers of the channels by the names of their links.
+pub(super) fn channels_by_name<'p>(platform: &'p Platform, graph: &NetworkGraph) -> FxHashMap<&'p str, u32> {
+    let name = |link: LinkId| platform.link(link).name.as_str();
+    (0..).zip(graph.channels()).map(|(number, channel)| (name(channel.link), number)).collect()
+}
+
 /// Lists the entries of the table of a configuration and of its file, a link for each line of that, with their places.
 pub(super) fn table_entries(
     PacketParameters { table, table_file, .. }: &PacketParameters,
@@ -79,10 +85,7 @@ impl GivenRoutes {
         if parameters.routing != PacketRouting::Minimal {
             return Err(PacketError::UnusedRoutes { routing: parameters.routing.name().to_owned() });
         }
-        let channels: FxHashMap<&str, u32> = (0..)
-            .zip(graph.channels())
-            .map(|(number, channel)| (platform.link(channel.link).name.as_str(), number))
-            .collect();
+        let channels = channels_by_name(platform, graph);
         for (place, words) in read(path)? {
             let unknown =
                 |name: &str| PacketError::UnknownInTable { place: place.clone(), name: name.to_owned() };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use netmodel::{HostId, NetworkGraph, NodeId, Platform};
 use rustc_hash::FxHashMap;
 
-use super::given_routes::table_entries;
+use super::given_routes::{channels_by_name, table_entries};
 use crate::parameters::TableEntry;
 use crate::{PacketError, PacketParameters};
 
@@ -41,17 +41,12 @@ impl GivenWays {
         if !parameters.has_table() {
             return Ok(ways);
         }
-        let channels: FxHashMap<&str, u32> = (0..)
-            .zip(graph.channels())
-            .map(|(number, channel)| (platform.link(channel.link).name.as_str(), number))
-            .collect();
-        let hosts: FxHashMap<&str, HostId> =
-            (0..).map(HostId::new).zip(platform.hosts()).map(|(id, host)| (host.name.as_str(), id)).collect();
+        let channels = channels_by_name(platform, graph);
         for (place, TableEntry { to, links, weights }) in table_entries(parameters)? {
             let unknown =
                 |name: &String| PacketError::UnknownInTable { place: place.clone(), name: name.clone() };
-            let outputs =
-                &mut ways.0.entry(*hosts.get(to.as_str()).ok_or_else(|| unknown(&to))?).or_default().outputs;
+            let host = platform.host_by_name(&to).ok_or_else(|| unknown(&to))?;
+            let outputs = &mut ways.0.entry(host).or_default().outputs;
             let has_weights = weights.len() == links.len() && weights.iter().all(|weight| *weight > 0.0);
             if !weights.is_empty() && !has_weights {
                 return Err(PacketError::BadWeights { place, found: weights.len(), links: links.len() });
