@@ -20,6 +20,8 @@ void tell(struct operation call)
 
 void tell_open(struct communicator *c, int32_t number, const char *name, MPI_Info info)
 {
+  if (!shared->has_storage)
+    return;
   char path[8192] = "";
   const char *colon = strchr(name, ':');
   /* the kind of the file system, as ROMIO takes it */
@@ -36,7 +38,7 @@ void tell_open(struct communicator *c, int32_t number, const char *name, MPI_Inf
   char value[8];
   if (info != MPI_INFO_NULL)
     REAL(Info_get_nkeys)(info, &keys);
-  for (int i = 0; i < keys && shared->has_storage; i++) {
+  for (int i = 0; i < keys; i++) {
     char key[MPI_MAX_INFO_KEY + 1];
     REAL(Info_get_nthkey)(info, i, key);
     REAL(Info_get)(info, key, sizeof value - 1, value, &has_value);
@@ -50,6 +52,8 @@ void tell_open(struct communicator *c, int32_t number, const char *name, MPI_Inf
 void tell_view(struct file *file, MPI_Offset displacement, MPI_Datatype view)
 {
   enum { MOST_BYTES = 1 << 28 };
+  if (!shared->has_storage)
+    return;
   MPI_Aint lower, extent;
   REAL(Type_get_true_extent)(view, &lower, &extent);
   uint64_t size = packed_size(1, view), end = (uint64_t)(lower + extent), number = 0;

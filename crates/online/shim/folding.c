@@ -32,8 +32,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void init_folding(void)
 {
-  if (shared->fold_bytes == 0)
-    return;
   file = memfd_create("pdes-replay-folded", MFD_CLOEXEC);
   if (file >= 0 && ftruncate(file, (off_t)(MOST_FOLDS * LARGEST)) != 0)
     file = -1;
@@ -41,7 +39,7 @@ void init_folding(void)
 
 void warn_of_folding(void)
 {
-  if (shared->fold_bytes > 0 && file < 0)
+  if (file < 0)
     warn((struct call){0}, "no memory is folded: the system has none that processes share");
   if (folded > 0)
     warn((struct call){0}, "%u allocation(s) of %llu B or more are the same memory as those of the other ranks, so that the results of the program mean nothing",

@@ -148,11 +148,11 @@ void check_no_block(void);
 /* Tells the simulator how often the blocks have been executed. */
 void report_samples(void);
 
-/* ---- folding of memory (folding.c) ---- */
+/* ---- folding of memory (folding.c), which is there only where memory is folded ---- */
 
 /* Makes the memory that all ranks share. */
-void init_folding(void);
-void warn_of_folding(void);
+void init_folding(void) __attribute__((weak));
+void warn_of_folding(void) __attribute__((weak));
 
 /* ---- data (datatypes.c) ---- */
 

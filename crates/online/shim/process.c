@@ -353,7 +353,8 @@ static void fork_ranks(void)
     _exit(1);
   }
   init_samples();
-  init_folding();
+  if (init_folding)
+    init_folding();
   for (int rank = 0; rank < world_size; rank++) {
     pid_t child = fork();
     if (child == 0) {
@@ -486,7 +487,8 @@ int MPI_Finalize(void)
   warn_of_communicators();
   warn_of_made();
   report_samples();
-  warn_of_folding();
+  if (warn_of_folding)
+    warn_of_folding();
   answer((struct operation){.kind = OP_FINALIZE});
   own->is_finalized = 1;
   is_finalized = true;

@@ -12,7 +12,7 @@ use crate::layout::Operation;
 pub struct SampledBlock {
     /// File and line, or the name that a Fortran program gives it.
     pub place: String,
-    /// Whether the samples of all ranks count together.
+    /// The samples of all ranks count together.
     pub of_all_ranks: bool,
     /// Number of its executions, of all ranks.
     pub executed: u64,
@@ -22,7 +22,7 @@ pub struct SampledBlock {
     pub mean_work: f64,
 }
 
-/// What a rank has done with a block: how often it has executed and skipped it, and the work of the executions.
+/// Numbers of executions of a block by a rank and of those it has skipped, and the work of the executions.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     executed: u64,

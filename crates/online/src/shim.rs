@@ -65,15 +65,16 @@ pub enum ShimError {
     },
 }
 
-/// Returns the path of the library to preload, compiled by `MPICC`.
+/// Returns the path of the library to preload, compiled by `MPICC`. Only one that folds memory has functions that allocate.
 ///
 /// # Errors
 /// There is no compiler, or it fails.
-pub fn shim() -> Result<PathBuf, ShimError> {
+pub fn shim(folds: bool) -> Result<PathBuf, ShimError> {
+    let sources: Vec<_> = SOURCES.iter().copied().filter(|(name, _)| folds || *name != "folding.c").collect();
     let compiler = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
     let line = output(&compiler, Command::new(&compiler).arg("-show"))?;
     let mut hasher = FxHasher::default();
-    (SOURCES, &compiler, &line).hash(&mut hasher);
+    (&sources, &compiler, &line).hash(&mut hasher);
     let directory = cache_directory();
     let library = directory.join(format!("libpdes_online-{:016x}.so", hasher.finish()));
     if library.is_file() {
@@ -84,7 +85,7 @@ pub fn shim() -> Result<PathBuf, ShimError> {
     let locked = std::fs::create_dir_all(&directory).and_then(|()| File::create(&path));
     let lock = locked.and_then(|file| file.lock().map(|()| file)).map_err(io_error(&path))?;
     if !library.is_file() {
-        compile(&compiler, &directory, &library)?;
+        compile(&sources, &compiler, &directory, &library)?;
     }
     drop(lock);
     Ok(library)
@@ -98,11 +99,9 @@ pub fn headers() -> Result<PathBuf, ShimError> {
     let directory = cache_directory().join("include");
     std::fs::create_dir_all(&directory).map_err(io_error(&directory))?;
     for (name, text) in HEADERS {
-        // A compiler may read them meanwhile.
-        let (path, part) = (directory.join(name), directory.join(format!("{name}.{}", std::process::id())));
+        let path = directory.join(name);
         if !std::fs::read(&path).is_ok_and(|found| found == text.as_bytes()) {
-            let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path));
-            written.map_err(io_error(&path))?;
+            outputs::write_file(&path, text.as_bytes()).map_err(io_error(&path))?;
         }
     }
     Ok(directory)
@@ -113,14 +112,19 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> ShimError {
     move |source| ShimError::Io { path, source }
 }
 
-fn compile(compiler: &str, directory: &Path, library: &Path) -> Result<(), ShimError> {
+fn compile(
+    sources: &[(&str, &str)],
+    compiler: &str,
+    directory: &Path,
+    library: &Path,
+) -> Result<(), ShimError> {
     let build = directory.join("build");
     std::fs::create_dir_all(&build).map_err(io_error(&build))?;
-    for (name, text) in SOURCES {
+    for (name, text) in sources {
         let path = build.join(name);
         std::fs::write(&path, text).map_err(io_error(&path))?;
     }
-    let files = SOURCES.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".c"));
+    let files = sources.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".c"));
     let mut command = Command::new(compiler);
     // Not linked with the MPI library, which programs without MPI in the same command would load.
     command.args(["-shared", "-fPIC", "-O2", "-std=gnu11", "-Wno-deprecated-declarations", "-o", "shim.so"]);

@@ -65,7 +65,7 @@ fn a_precise_mean_ends_the_samples_and_those_of_all_ranks_count_together() {
     assert_eq!((global.executed, global.skipped), (6, 34));
 }
 
-/// Where computations are not measured, the number of executions is that of the program, on any number of threads.
+/// The number of executions without measured computations is that of the program, on any number of threads.
 #[test]
 fn without_measurements_each_rank_executes_its_samples() {
     let body = "for (int i = 0; i < 20; i++) PDES_SAMPLE_GLOBAL(5, 0.9) { times++; if (i == 1) continue; work(); }\n\
