@@ -153,7 +153,7 @@ impl Ensemble {
         let members = self.members(&simulation);
         if let Some(section) = &self.of_jobs {
             let without_failures_s = time_of_jobs_s(&outcome);
-            let replay = |member: &Member| Ok::<_, RunError>(self.replay_jobs(member, section.clone()));
+            let replay = |member: &Member| Ok::<_, RunError>(self.replay_jobs(member, section));
             let runs = run_all(&members, at_once, done, replay)?;
             return Ok(EnsembleResults::new(runs, members.len() + 1, without_failures_s, None));
         }
@@ -235,38 +235,39 @@ impl Ensemble {
     }
 
     /// Replays several jobs whose hosts die in the course of the run.
-    fn replay_jobs(&self, member: &Member, mut section: toml::Table) -> MemberResult {
-        let Member { name, setting, failures } = member;
-        let mut result =
-            MemberResult { name: name.clone(), setting: setting.clone(), ..MemberResult::default() };
-        let mut spec = self.base.clone();
-        let mut replayed = || -> Result<MemberResult, Box<dyn Error>> {
-            let seed = i64::try_from(failures.seed).map_err(|_| {
-                format!("failures.seed: found {}, expected at most {}", failures.seed, i64::MAX)
-            })?;
-            section.insert("seed".to_owned(), seed.into());
-            spec.extensions.insert(FailuresSection::NAME.to_owned(), section.clone().into());
-            FailureList(failures.list.clone()).apply(&mut spec)?;
-            let simulation = Simulation::load(&spec)?;
-            let outcome = simulation.replay(&Progress::new(1))?;
-            let resources = failures.before(simulation.platform(), outcome.simulated_time())?;
-            let deaths = || outcome.programs.iter().flat_map(|program| &program.deaths);
-            let fatal = outcome.programs.iter().find_map(|program| program.fatal_death());
-            Ok(MemberResult {
-                time_s: Some(time_of_jobs_s(&outcome)),
-                failures: resources.len() + deaths().count(),
-                lost_s: deaths().fold(0.0, |lost_s, death| lost_s + death.lost.as_secs_f64()),
-                ended_by: fatal.map(|death| death.component.clone()),
-                ..result.clone()
-            })
-        };
-        match replayed() {
-            Ok(found) => found,
-            Err(error) => {
-                result.error = Some(error.to_string());
-                result
-            }
-        }
+    fn replay_jobs(&self, member: &Member, section: &toml::Table) -> MemberResult {
+        let Member { name, setting, .. } = member;
+        let found = self.result_of_jobs(&member.failures, section);
+        let found = found.unwrap_or_else(|error| MemberResult {
+            error: Some(error.to_string()),
+            ..MemberResult::default()
+        });
+        MemberResult { name: name.clone(), setting: setting.clone(), ..found }
+    }
+
+    fn result_of_jobs(
+        &self,
+        failures: &ResourceFailures,
+        section: &toml::Table,
+    ) -> Result<MemberResult, Box<dyn Error>> {
+        let seed = i64::try_from(failures.seed)
+            .map_err(|_| format!("failures.seed: found {}, expected at most {}", failures.seed, i64::MAX))?;
+        let (mut spec, mut section) = (self.base.clone(), section.clone());
+        section.insert("seed".to_owned(), seed.into());
+        spec.extensions.insert(FailuresSection::NAME.to_owned(), section.into());
+        FailureList(failures.list.clone()).apply(&mut spec)?;
+        let simulation = Simulation::load(&spec)?;
+        let outcome = simulation.replay(&Progress::new(1))?;
+        let resources = failures.before(simulation.platform(), outcome.simulated_time())?;
+        let deaths = || outcome.programs.iter().flat_map(|program| &program.deaths);
+        let fatal = outcome.programs.iter().find_map(|program| program.fatal_death());
+        Ok(MemberResult {
+            time_s: Some(time_of_jobs_s(&outcome)),
+            failures: resources.len() + deaths().count(),
+            lost_s: deaths().fold(0.0, |lost_s, death| lost_s + death.lost.as_secs_f64()),
+            ended_by: fatal.map(|death| death.component.clone()),
+            ..MemberResult::default()
+        })
     }
 
     /// Replays the run with failures of resources; returns its time \[s\].

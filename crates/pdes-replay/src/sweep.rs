@@ -159,7 +159,7 @@ pub struct SweepRow {
     pub cost: Option<f64>,
     /// Result of the run, or the error message.
     pub result: Result<RunResult, String>,
-    /// Whether there was no run, for the reason in the error message: the layout is impossible, or needs too much memory.
+    /// There was no run, for the reason in the error message: the layout is impossible, or needs too much memory.
     pub is_left_out: bool,
 }
 

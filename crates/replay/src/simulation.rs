@@ -10,6 +10,7 @@ mod overheads;
 mod rank_loads;
 mod regional;
 mod run;
+mod switches;
 mod warnings;
 
 use std::collections::BTreeSet;
@@ -40,13 +41,14 @@ use crate::spec::{Epoch, RunSpec};
 use crate::storage::FileRules;
 
 pub use error::RunError;
-use files::{check_routes, check_switch_tree, file_features};
+use files::{check_routes, file_features};
 pub use link_blame::LinkBlame;
 pub use ordered::OrderedReplay;
 pub use outcome::{Delay, Outcome, ProgramOutcome, ServerUse, peak_rss_bytes};
 pub(crate) use outcome::{agree, gather, sum};
 pub use regional::{RegionalOutcome, RegionalReplay, RegionsDone};
 pub(crate) use run::{MemberRun, on_cluster};
+use switches::check_switch_tree;
 
 /// Largest number of ranks whose waits are analysed by default: the analysis takes memory and time for each rank.
 const MAX_RANKS_WITH_WAITS: u32 = 1 << 16;

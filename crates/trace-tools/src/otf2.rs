@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use trace_mmap::{CommId, Group, MAX_RANKS, TraceError, TraceSource, WorkMetric};
 
 use crate::format::Candidate;
-use crate::timed::{Communicators, Given, Handle, TimedCalls, TimedProgram, source};
+use crate::timed::{Communicators, Given, Handle, NANOS, TimedCalls, TimedProgram, source};
 use amounts::Vectors;
 
 /// First bytes of an anchor.
@@ -251,7 +251,7 @@ impl TimedCalls for Otf2 {
     /// Counts of instructions are known as such, others are flops.
     fn work_metric(&self) -> Option<WorkMetric> {
         match self.counters.first() {
-            None => Some(WorkMetric::Time { rate: 1e9 }),
+            None => Some(WorkMetric::Time { rate: NANOS }),
             Some(counter) => {
                 ["PAPI_TOT_INS", "instructions"].contains(&&*counter.name).then_some(WorkMetric::Instructions)
             }

@@ -23,7 +23,7 @@ use trace_mmap::{Location, MAX_NANOS, Op, RankBuilders, TraceError, TraceSource,
 use crate::files::fingerprint;
 
 /// Nanoseconds per second, and flops of a second of computation.
-const NANOS: f64 = 1e9;
+pub(crate) const NANOS: f64 = 1e9;
 
 /// Number of steps that wait at most for one that may be taken as it is.
 const MAX_WAITING: usize = 1 << 16;

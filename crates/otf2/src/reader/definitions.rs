@@ -35,7 +35,7 @@ pub struct Counter {
     pub metric: u32,
     /// The index of the value in these.
     pub index: u8,
-    /// What a unit of the value stands for.
+    /// Amount for which a unit of the value stands.
     pub scale: f64,
 }
 

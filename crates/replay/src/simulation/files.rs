@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mpi_model::collective::{Selection, SelectionError};
-use netmodel::{HostId, Layout, NetworkShape, Platform, StoragePlace};
+use netmodel::{HostId, Layout, Platform, StoragePlace};
 use pdes_core::Rank;
 
 use super::RunError;
@@ -40,16 +39,6 @@ pub(super) fn file_features(program: &Program, platform: &Platform) -> BTreeSet<
         (Feature::SharedPointers, trace.has_shared_file_accesses()),
     ];
     found.into_iter().filter_map(|(feature, is_found)| is_found.then_some(feature)).collect()
-}
-
-/// Checks that the switches of the platform form a tree, if they carry out operations.
-pub(super) fn check_switch_tree(selection: &Selection, platform: &Platform) -> Result<(), RunError> {
-    let Some(operation) = selection.needs_switch_tree() else { return Ok(()) };
-    match Layout::of(platform).map(|layout| layout.shape) {
-        Some(NetworkShape::Star { .. } | NetworkShape::FatTree { .. }) => Ok(()),
-        Some(NetworkShape::Switches(shape)) if shape.has_levels() => Ok(()),
-        _ => Err(SelectionError::NoSwitchTree { operation }.into()),
-    }
 }
 
 /// Checks that clients and servers of all file systems reach each other.

@@ -94,7 +94,7 @@ struct RankProgram<'c, 'p, 'a> {
 struct OpenCall<'c> {
     region: u32,
     name: &'c str,
-    /// What came before it.
+    /// Computation before it.
     before: Between,
     /// Number and time of its first event.
     line: u64,
