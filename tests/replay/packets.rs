@@ -169,6 +169,18 @@ fn checkpoints_of_other_queues_are_refused() {
     replay("packets.seed=1", false).unwrap();
 }
 
+/// Files of tables and routes lie beside the configuration that names them, and are inputs of a run.
+#[test]
+fn files_are_beside_the_configuration() {
+    let folder = Folder::new();
+    let table = folder.write("table.csv", "no-host,no-link\n");
+    let text = "[packets]\nrouting = 'spray'\ntable_file = 'table.csv'\nroute_file = 'routes.csv'\n";
+    let config = Config::from_path(&folder.write("run.toml", text)).unwrap();
+    assert_eq!(config.section("packets").unwrap()["table_file"].as_str(), table.to_str());
+    let inputs: Vec<_> = config.input_files().into_iter().map(|(role, _)| role).collect();
+    assert_eq!(inputs, ["configuration", "table of ways", "file of routes"]);
+}
+
 /// Any number of threads and of processes has the same bits, with messages of all protocols and other regions.
 #[test]
 fn regions_have_the_bits_of_one_thread() {

@@ -11,10 +11,14 @@ use serde::de::DeserializeOwned;
 
 use crate::generate;
 use netmodel::quantity::Speed;
+pub use online_section::{OnlineClock, OnlineComputation, OnlineSection};
+use paths::{PATH_KEYS, PathKey, PathUsage};
+pub(crate) use paths::{resolve_path, resolve_paths};
 use resolve::Generate;
 use sections::Sections;
-pub use sections::{OnlineClock, OnlineComputation, OnlineSection};
 
+mod online_section;
+mod paths;
 mod registries;
 mod resolve;
 pub(crate) mod schema;
@@ -568,81 +572,8 @@ fn refuse_other_files(path: &Path, table: &toml::Table) -> Result<(), ConfigErro
     }
 }
 
-/// Resolves the relative paths of a configuration against `directory`.
-pub(crate) fn resolve_paths(table: &mut toml::Table, directory: &Path) {
-    for PathKey { section, key, .. } in PATH_KEYS {
-        let tables = match table.get_mut(section) {
-            Some(toml::Value::Array(tables)) => tables.as_mut_slice(),
-            Some(table) => std::slice::from_mut(table),
-            None => &mut [],
-        };
-        for value in tables.iter_mut().filter_map(|table| table.get_mut(key)) {
-            if let toml::Value::String(value) = value
-                && !(section == "parallel" && NAMED_PARTITIONS.contains(&value.as_str()))
-                && !(section == "network" && value == "auto")
-            {
-                *value = resolve_path(directory, value).to_string_lossy().into_owned();
-            }
-        }
-    }
-}
-
-/// Resolves a path against `directory`; `~` is the home directory of the user.
-pub(crate) fn resolve_path(directory: &Path, path: &str) -> PathBuf {
-    let below_home = path.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
-    match below_home.and_then(|rest| Some(std::env::home_dir()?.join(rest.trim_start_matches('/')))) {
-        Some(path) => path,
-        None => directory.join(path),
-    }
-}
-
 /// Sections that cannot change a result.
 const IRRELEVANT_SECTIONS: [&str; 6] = ["engine", "parallel", "analysis", "checkpoint", "timeline", "output"];
-
-/// A key whose value is a path.
-struct PathKey {
-    section: &'static str,
-    key: &'static str,
-    /// Role of the file in messages.
-    role: &'static str,
-    usage: PathUsage,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum PathUsage {
-    Read,
-    Written,
-    /// A directory of the program's own.
-    Kept,
-}
-
-impl PathKey {
-    const fn new(section: &'static str, key: &'static str, role: &'static str, usage: PathUsage) -> Self {
-        Self { section, key, role, usage }
-    }
-}
-
-/// The keys whose values are paths.
-const PATH_KEYS: [PathKey; 15] = [
-    PathKey::new("trace", "path", "trace", PathUsage::Read),
-    PathKey::new("job", "trace", "trace", PathUsage::Read),
-    PathKey::new("job", "hosts", "hosts file", PathUsage::Read),
-    PathKey::new("platform", "file", "platform", PathUsage::Read),
-    PathKey::new("platform", "hosts", "hosts file", PathUsage::Read),
-    PathKey::new("profile", "file", "profile of resources", PathUsage::Read),
-    PathKey::new("network", "regions", "file of regions", PathUsage::Read),
-    PathKey::new("parallel", "partition", "partition", PathUsage::Read),
-    PathKey::new("parallel", "region_costs", "profile of regions", PathUsage::Read),
-    PathKey::new("noise", "file", "trace of noise", PathUsage::Read),
-    PathKey::new("checkpoint", "directory", "directory of checkpoints", PathUsage::Kept),
-    PathKey::new("output", "report", "report", PathUsage::Written),
-    PathKey::new("output", "profile", "profile", PathUsage::Written),
-    PathKey::new("output", "certificate", "certificate", PathUsage::Written),
-    PathKey::new("timeline", "file", "timeline", PathUsage::Written),
-];
-
-/// Partitions that are not files.
-const NAMED_PARTITIONS: [&str; 2] = ["blocks", "auto"];
 
 /// Keys of the section `platform` that exclude each other.
 const EXCLUSIVE_PLATFORM_KEYS: [(&str, &str); 4] =

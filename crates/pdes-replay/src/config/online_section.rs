@@ -1,0 +1,97 @@
+//! The section `[online]`.
+
+use netmodel::quantity::{Seconds, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ConfigError;
+
+/// Settings of a program that runs online.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OnlineSection {
+    /// Time of computations: the processor time that they take here (`measured`), their `instructions`, none, or `fixed_s` for each.
+    #[schemars(extend("default" = OnlineComputation::default(), "x-page" = "online.md#time"))]
+    pub computation: Option<OnlineComputation>,
+    /// Clocks that show simulated time: `MPI_Wtime`, or `all`, also those of the C library, and its sleeps.
+    #[schemars(extend("default" = OnlineClock::default(), "x-page" = "online.md#time"))]
+    pub clock: Option<OnlineClock>,
+    /// Time of each computation, on a host as fast as this machine.
+    #[schemars(extend("x-default" = "required with `fixed`"))]
+    pub fixed_s: Option<Seconds>,
+    /// Smallest allocation that is [folded](online.md#folded-memory): the same memory for all ranks.
+    #[schemars(extend("x-default" = "none"))]
+    pub fold_bytes: Option<Size>,
+    /// Part of the time since the first failed [poll](online.md#time) of a row for which further ones fail unasked, at most 1 ms.
+    #[schemars(extend("default" = 0))]
+    pub poll_tolerance: Option<f64>,
+}
+
+/// Time of computations of a program that runs online.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnlineComputation {
+    /// Processor time.
+    #[default]
+    Measured,
+    /// None.
+    None,
+    /// Instructions.
+    Instructions,
+    /// The same for each.
+    Fixed,
+}
+
+/// Clocks of a program that runs online.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnlineClock {
+    /// `MPI_Wtime`.
+    #[default]
+    Wtime,
+    /// All clocks.
+    All,
+}
+
+impl OnlineSection {
+    /// Returns the part of the time of failed polls in a row during which further ones fail unasked.
+    ///
+    /// # Errors
+    /// It is negative or not finite.
+    pub fn poll_tolerance(&self) -> Result<f64, ConfigError> {
+        let tolerance = self.poll_tolerance.unwrap_or(0.0);
+        let message = format!("found {tolerance}, expected a part from 0");
+        let is_valid = tolerance.is_finite() && tolerance >= 0.0;
+        let error = ConfigError::Value { section: "online", key: "poll_tolerance", message };
+        if is_valid { Ok(tolerance) } else { Err(error) }
+    }
+
+    /// Returns the size of the smallest allocation that is folded \[B\].
+    ///
+    /// # Errors
+    /// It is smaller than a page, whose parts ranks cannot share.
+    pub fn fold_bytes(&self) -> Result<Option<u64>, ConfigError> {
+        const PAGE: f64 = 4096.0;
+        match self.fold_bytes {
+            Some(Size(bytes)) if bytes < PAGE => Err(ConfigError::Value {
+                section: "online",
+                key: "fold_bytes",
+                message: format!("found {bytes} B, expected at least {PAGE}, a page"),
+            }),
+            bytes => Ok(bytes.map(|Size(bytes)| bytes as u64)),
+        }
+    }
+
+    /// Returns the time of each computation \[s\].
+    ///
+    /// # Errors
+    /// It is missing, negative or not finite.
+    pub fn fixed_s(&self) -> Result<f64, ConfigError> {
+        let error = |message| ConfigError::Value { section: "online", key: "fixed_s", message };
+        match self.fixed_s {
+            Some(Seconds(seconds)) if seconds.is_finite() && seconds >= 0.0 => Ok(seconds),
+            Some(Seconds(found)) => Err(error(format!("found {found}, expected a time from 0"))),
+            None => Err(error("is missing: computation = \"fixed\" needs it".to_owned())),
+        }
+    }
+}
