@@ -2,6 +2,7 @@
 
 mod archive;
 mod definitions;
+mod ending;
 mod events;
 mod ffi;
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
 use std::sync::Once;
 
+use super::ending::{Kind, is_complete, is_complete_anchor};
 use super::ffi;
 use crate::library::describe;
 
@@ -50,6 +51,10 @@ impl Reader {
         let what = "the anchor";
         let wrong =
             |reason: &str| Otf2Error { anchor: anchor.to_path_buf(), what, reason: reason.to_owned() };
+        // What cannot be read is left to the library, too.
+        if is_complete_anchor(anchor).is_ok_and(|is_complete| !is_complete) {
+            return Err(wrong("it is no anchor, or was cut"));
+        }
         let path = CString::new(anchor.as_os_str().as_encoded_bytes())
             .map_err(|_| wrong("its name has a zero byte"))?;
         // SAFETY: the path is a string of C.
@@ -73,6 +78,22 @@ impl Reader {
             return Ok(());
         }
         Err(Otf2Error { anchor: self.anchor.clone(), what, reason: describe(code) })
+    }
+
+    /// Checks that a file of the archive ends with its records.
+    pub(crate) fn check_whole(&self, what: &'static str, kind: Kind, file: &Path) -> Result<(), Otf2Error> {
+        let (mut events, mut definitions) = (0, 0);
+        // SAFETY: the reader is open, and both numbers live until the call returns.
+        self.check(what, unsafe {
+            ffi::OTF2_Reader_GetChunkSize(self.raw(), &raw mut events, &raw mut definitions)
+        })?;
+        let chunk_bytes = if kind == Kind::Events { events } else { definitions };
+        let reason = match is_complete(file, kind, chunk_bytes) {
+            Ok(true) => return Ok(()),
+            Ok(false) => format!("{} was cut", file.display()),
+            Err(error) => format!("{}: {error}", file.display()),
+        };
+        Err(Otf2Error { anchor: self.anchor.clone(), what, reason })
     }
 
     /// Checks that a handle is none of an error.

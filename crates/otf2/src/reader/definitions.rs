@@ -7,6 +7,7 @@ use std::path::Path;
 use std::slice;
 
 use super::archive::{Otf2Error, Reader};
+use super::ending::Kind;
 use super::ffi;
 
 /// The definitions of an archive.
@@ -111,6 +112,7 @@ impl Definitions {
     pub fn read(anchor: &Path) -> Result<Self, Otf2Error> {
         const WHAT: &str = "the global definitions";
         let reader = Reader::open(anchor)?;
+        reader.check_whole(WHAT, Kind::Definitions, &anchor.with_extension("def"))?;
         let mut collected = Collected::default();
         let mut read = 0;
         // SAFETY: reader, definitions and callbacks live until the last call; the callbacks get a pointer to `collected`, which nothing

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::slice;
 
 use super::archive::{Otf2Error, Reader};
+use super::ending::Kind;
 use super::ffi::{self, AttributeList};
 
 /// An event. Ranks are those of the communicator; sizes are in bytes.
@@ -73,6 +74,9 @@ pub fn read_events(
     const DEFINITIONS: &str = "the definitions of a location";
     const EVENTS: &str = "the events of a location";
     let reader = Reader::open(anchor)?;
+    let file = |extension| anchor.with_extension("").join(format!("{location}.{extension}"));
+    reader.check_whole(DEFINITIONS, Kind::Definitions, &file("def"))?;
+    reader.check_whole(EVENTS, Kind::Events, &file("evt"))?;
     let (mut take, mut read) = (Handler { take, is_interrupted: false }, 0);
     // SAFETY: reader, its parts and callbacks live until the last call; the callbacks get a pointer to the handler, which nothing
     // else uses meanwhile.

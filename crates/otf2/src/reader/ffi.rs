@@ -86,6 +86,11 @@ unsafe extern "C" {
 
     pub(crate) fn OTF2_Reader_Open(anchor: *const c_char) -> *mut Reader;
     pub(crate) fn OTF2_Reader_Close(reader: *mut Reader) -> c_int;
+    pub(crate) fn OTF2_Reader_GetChunkSize(
+        reader: *mut Reader,
+        events: *mut u64,
+        definitions: *mut u64,
+    ) -> c_int;
     pub(crate) fn OTF2_Reader_SetSerialCollectiveCallbacks(reader: *mut Reader) -> c_int;
     pub(crate) fn OTF2_Reader_SelectLocation(reader: *mut Reader, location: u64) -> c_int;
     pub(crate) fn OTF2_Reader_OpenDefFiles(reader: *mut Reader) -> c_int;
