@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde_json::value::to_raw_value;
 
 /// One number per rank, in order; serialized as an array on one line, whatever the layout of the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -65,8 +65,7 @@ impl Serialize for Fractions {
 }
 
 fn serialize_on_one_line<S: Serializer>(array: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error> {
-    let text = serde_json::to_string(array).map_err(S::Error::custom)?;
-    RawValue::from_string(text).map_err(S::Error::custom)?.serialize(serializer)
+    to_raw_value(array).map_err(S::Error::custom)?.serialize(serializer)
 }
 
 #[cfg(test)]

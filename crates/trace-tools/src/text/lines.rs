@@ -12,8 +12,11 @@ use crate::format::HEAD;
 use crate::text::fields::integer;
 use crate::text::{Field, Stream, TextError};
 
-/// Initial size of the buffer \[B\]; it grows with the longest line.
+/// Size of the buffer \[B\]; it grows with the longest line.
 const BUFFER: usize = 256 << 10;
+
+/// Size of the buffer for the first bytes \[B\]: most files of many ranks need no larger one.
+const FIRST: usize = 4 << 10;
 
 /// Length of the longest line \[B\]: an `alltoallv` of a million ranks fits.
 const MAX_LINE: usize = 64 << 20;
@@ -101,7 +104,7 @@ impl<'a> Lines<'a> {
     /// # Errors
     /// The stream cannot be read or has another format.
     pub(crate) fn new(stream: Stream<'a>) -> Result<Self, TraceError> {
-        let buffer = vec![0; BUFFER];
+        let buffer = vec![0; FIRST];
         let mut lines = Self {
             stream,
             buffer,
@@ -198,13 +201,14 @@ impl<'a> Lines<'a> {
     /// Reads more of the stream after the unread part.
     #[cold]
     fn fill(&mut self) -> Result<(), TraceError> {
+        let was_full = self.unread.end == self.buffer.len();
         self.buffer.copy_within(self.unread.clone(), 0);
         self.unread = 0..self.unread.len();
         if self.unread.len() > MAX_LINE {
             return Err(self.error(self.number + 1, TextError::LineTooLong { limit: MAX_LINE }));
         }
-        if self.unread.end == self.buffer.len() {
-            self.buffer.resize(2 * self.buffer.len(), 0);
+        if self.unread.end == self.buffer.len() || was_full && self.buffer.len() < BUFFER {
+            self.buffer.resize((2 * self.buffer.len()).max(BUFFER), 0);
         }
         let read = self.stream.read(&mut self.buffer[self.unread.end..])?;
         self.unread.end += read;
