@@ -284,12 +284,6 @@ impl RecurrenceSearch {
             }
             return Ok(Repeated::Done(watched.boundaries));
         }
-        let mut skipped = 0;
-        for ((process, now), before) in simulated.processes.iter_mut().zip(&ranks).zip(&before.ranks) {
-            if let Some(Interval::Iterations { count, .. }) = now.interval_since(before) {
-                skipped += process.skip_iterations(count * repetitions);
-            }
-        }
         simulated.rest.repeat_loads(at);
         repetition.repeat(time, simulated);
         *now = at + time;
@@ -297,6 +291,12 @@ impl RecurrenceSearch {
             simulated.observe(*now).is_some_and(|later| later.equals(&observation)),
             "the whole state is shifted in time"
         );
+        let mut skipped = 0;
+        for ((process, now), before) in simulated.processes.iter_mut().zip(&ranks).zip(&before.ranks) {
+            if let Some(Interval::Iterations { count, .. }) = now.interval_since(before) {
+                skipped += process.skip_iterations(count * repetitions);
+            }
+        }
         self.found.skipped_actions += sum(cluster, skipped)?;
         self.found.skipped_iterations += iterations * repetitions;
         self.found.period = self.found.period.max(iterations);

@@ -37,6 +37,8 @@ impl BoundaryAction {
 pub struct RankAtCut {
     /// Iteration in progress; `None` at the end.
     iteration: Option<IterationInProgress>,
+    /// It stands at the begin of the iteration.
+    stands_at_boundary: bool,
 }
 
 /// Interval between two cuts of a rank.
@@ -61,7 +63,12 @@ impl RankAtCut {
 
     /// Returns how often the last `iterations` can be repeated, as far as this rank alone tells; `None` at its end.
     pub fn repetitions_of(&self, iterations: u64) -> Option<u64> {
-        self.iteration.map(|iteration| iteration.boundary.upcoming_equal.saturating_sub(1) / iterations)
+        self.iteration.map(|iteration| self.skippable(iteration.boundary) / iterations)
+    }
+
+    /// Returns how many of the upcoming iterations can be skipped: not the one in progress, if it has begun.
+    fn skippable(&self, boundary: IterationBoundary) -> u64 {
+        boundary.upcoming_equal.saturating_sub((!self.stands_at_boundary).into())
     }
 
     /// Returns the interval since an earlier cut with an equal state; `None` where it cannot be repeated.
@@ -77,9 +84,7 @@ impl RankAtCut {
         {
             return None;
         }
-        // The iteration in progress is one of the upcoming ones.
-        let repeats = now.upcoming_equal.saturating_sub(1) / count;
-        Some(Interval::Iterations { count, repeats })
+        Some(Interval::Iterations { count, repeats: self.skippable(now) / count })
     }
 }
 
@@ -155,7 +160,8 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
 
     /// Returns the place of the rank at a cut.
     pub fn at_cut(&self) -> RankAtCut {
-        RankAtCut { iteration: self.cursor.iteration_in_progress() }
+        let stands_at_boundary = self.stands_at_boundary();
+        RankAtCut { iteration: self.cursor.iteration_in_progress(), stands_at_boundary }
     }
 
     /// Visits what depends on the order of time or on the schedule, where ranks run ahead of each other: events that are decided make a
@@ -167,11 +173,15 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         }
     }
 
-    /// Skips so many iterations at the next boundary; returns the number of their actions.
+    /// Skips so many iterations at the boundary at which the rank stands, or at the next one; returns the number of their actions.
     pub fn skip_iterations(&mut self, iterations: u64) -> u64 {
         let Some(iteration) = self.cursor.iteration_in_progress() else { return 0 };
-        self.boundary_action.iterations_to_skip = iterations;
         self.cursor.pass_boundaries(0);
+        if self.stands_at_boundary() {
+            self.cursor.skip_iterations(iterations);
+        } else {
+            self.boundary_action.iterations_to_skip = iterations;
+        }
         iterations * iteration.actions
     }
 }
