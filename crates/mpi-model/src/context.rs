@@ -67,7 +67,7 @@ pub(crate) struct RankContext<'t, M: Machine, A: Analysis> {
     pub(crate) trace: &'t RankTrace,
     /// Thread of control that runs now: the program, or a collective operation.
     pub(crate) thread: Thread,
-    /// Time that a flop takes [ps]; `None` where the speed of the rank changes.
+    /// Time that a flop takes [ps]; `None` where the speed of the rank changes, where there is noise, and while the rank repeats.
     pub(crate) picos_per_flop: Option<f64>,
     /// Calls have costs by their kind.
     pub(crate) charges_calls: bool,
@@ -90,14 +90,19 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
             me,
             trace,
             thread: Thread::main(replay.start()),
-            picos_per_flop: (!replay.machine.has_changing_speed(me))
-                .then(|| 1e12 / replay.machine.speed(me, SimTime::ZERO)),
+            picos_per_flop: picos_per_flop(replay.machine, me),
             charges_calls,
             repeats: false,
             prepares_actions: charges_calls || replay.parameters.progress == Progress::Calls,
             observers: RankObservers::new(&replay.analysis, &observed),
             device_histories: BTreeMap::new(),
         }
+    }
+
+    /// Makes the rank repeat what it did, or go on.
+    pub(crate) fn set_repeats(&mut self, repeats: bool) {
+        self.repeats = repeats;
+        self.picos_per_flop = if repeats { None } else { picos_per_flop(self.replay.machine, self.me) };
     }
 
     /// Returns the factor of the duration of computations in a region of the program, at the present speed.
@@ -128,38 +133,32 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
         operation: Option<OperationIndex>,
         outbox: &mut RankOutbox<'_, M>,
     ) -> Result<bool, Failure<M::Error>> {
-        let duration = match self.picos_per_flop {
-            Some(picos) => SimDuration::try_from_picos_f64(flops * picos),
-            None => self.replay.machine.compute_time(self.me, flops, self.thread.clock),
+        let (flops, duration) = match self.picos_per_flop {
+            Some(picos) => (flops, SimDuration::try_from_picos_f64(flops * picos)),
+            None => self.unsteady_computation(flops),
         };
-        let (flops, duration) = self.with_noise(flops, duration);
         let work = Work::Compute { flops };
         if !is_ahead && duration.is_some() && self.submit_work(work, operation, outbox) {
             return Ok(true);
         }
-        self.advance(duration, "a computation", || format!("{flops} flop"))?;
+        self.advance_clock(duration, "a computation", || format!("{flops} flop"))?;
         Ok(false)
     }
 
-    /// Adds the noise in a computation to its work and to the time that it takes by itself: noise keeps the core busy.
-    #[inline]
-    fn with_noise(&self, flops: f64, duration: Option<SimDuration>) -> (f64, Option<SimDuration>) {
-        let begin = self.thread.clock;
-        let length = duration.unwrap_or(SimDuration::ZERO);
-        match self.replay.machine.noise(self.me, begin, length) {
-            SimDuration::ZERO => (flops, duration),
-            noise => self.delayed(flops, duration, noise),
-        }
-    }
-
+    /// Returns the work and the time of a computation that has not always the same: noise keeps the core busy.
     #[cold]
-    fn delayed(
-        &self,
-        flops: f64,
-        duration: Option<SimDuration>,
-        noise: SimDuration,
-    ) -> (f64, Option<SimDuration>) {
-        let work = flops + self.replay.machine.speed(self.me, self.thread.clock) * noise.as_secs_f64();
+    fn unsteady_computation(&self, flops: f64) -> (f64, Option<SimDuration>) {
+        if self.repeats {
+            return (flops, Some(SimDuration::ZERO));
+        }
+        let (machine, begin) = (self.replay.machine, self.thread.clock);
+        let duration = if machine.has_changing_speed(self.me) {
+            machine.compute_time(self.me, flops, begin)
+        } else {
+            SimDuration::try_from_picos_f64(flops * (1e12 / machine.speed(self.me, begin)))
+        };
+        let noise = machine.noise(self.me, begin, duration.unwrap_or(SimDuration::ZERO));
+        let work = flops + machine.speed(self.me, begin) * noise.as_secs_f64();
         (work, duration.and_then(|duration| duration.checked_add(noise)))
     }
 
@@ -220,6 +219,16 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
         amount: impl FnOnce() -> String,
     ) -> Result<(), Failure<M::Error>> {
         let duration = if self.repeats { Some(SimDuration::ZERO) } else { duration };
+        self.advance_clock(duration, what, amount)
+    }
+
+    #[inline]
+    fn advance_clock(
+        &mut self,
+        duration: Option<SimDuration>,
+        what: &'static str,
+        amount: impl FnOnce() -> String,
+    ) -> Result<(), Failure<M::Error>> {
         match duration.and_then(|duration| self.thread.clock.checked_add(duration)) {
             Some(clock) => {
                 self.thread.clock = clock;
@@ -242,4 +251,10 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
     ) -> Failure<M::Error> {
         Fault { at, order: action, error: Box::new(ReplayError { rank: self.me, action, kind }) }
     }
+}
+
+/// Returns the time that a flop of a rank takes [ps], if it is always the same.
+fn picos_per_flop<M: Machine>(machine: &M, rank: Rank) -> Option<f64> {
+    let is_steady = !machine.has_changing_speed(rank) && !machine.has_noise();
+    is_steady.then(|| 1e12 / machine.speed(rank, SimTime::ZERO))
 }

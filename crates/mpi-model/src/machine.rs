@@ -84,9 +84,13 @@ pub trait Machine: Sync {
         SimDuration::try_from_picos_f64(flops * (1e12 / self.speed(rank, begin)))
     }
 
+    /// Returns whether there is [noise](Machine::noise); `false` by default.
+    fn has_noise(&self) -> bool {
+        false
+    }
+
     /// Returns by how much a computation of a rank is longer for noise of the operating system, if it begins at an instant and takes a time
-    /// without noise; not at all by default.
-    #[inline]
+    /// without noise; not at all by default. Called where [there is any](Machine::has_noise).
     fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> SimDuration {
         let _ = (rank, begin, length);
         SimDuration::ZERO

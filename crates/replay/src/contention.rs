@@ -126,7 +126,10 @@ impl Machine for SharedMachine<'_> {
         self.platform.compute_time(self.placement.host(rank), flops, begin)
     }
 
-    #[inline]
+    fn has_noise(&self) -> bool {
+        self.noise.is_some()
+    }
+
     fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> SimDuration {
         let delay = |noise: &dyn HostNoise| noise.delay(self.placement.host(rank), begin, length);
         self.noise.map_or(SimDuration::ZERO, delay)

@@ -118,7 +118,9 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         if self.context.repeats && actions < repeated {
             return Ok(Some(steps.min(u32::try_from(repeated - actions).unwrap_or(u32::MAX))));
         }
-        self.context.repeats = false;
+        if self.context.repeats {
+            self.context.set_repeats(false);
+        }
         let statistics = &self.context.observers.statistics;
         let busy = statistics.time(ActionKind::Compute) + statistics.time(ActionKind::Sleep);
         let progress = Progress { actions, busy };

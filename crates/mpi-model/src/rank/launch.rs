@@ -301,7 +301,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         let repeated = self.launched.as_deref().map_or(0, of_checkpoint);
         let started = Self::new(self.context.replay, self.context.me);
         *self = started.map_err(|error| Fault { at: self.context.thread.clock, order: 0, error })?;
-        self.context.repeats = repeated > 0;
+        self.context.set_repeats(repeated > 0);
         self.launched = self.launched.take().map(|launched| Box::new(launched.going_on_after(repeated)));
         Ok(())
     }
