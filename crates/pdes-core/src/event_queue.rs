@@ -145,6 +145,7 @@ impl<E> EventQueue<E> {
     }
 
     /// Removes the first event if its time is before `end`. `O(log n)`.
+    #[inline]
     pub fn pop_before(&mut self, end: SimTime) -> Option<(SimTime, E)> {
         if self.next()? >= end {
             return None;

@@ -78,9 +78,14 @@ impl Add<SimDuration> for SimTime {
     fn add(self, duration: SimDuration) -> Self {
         match self.0.checked_add(duration.0) {
             Some(picos) => Self(picos),
-            None => panic!("simulated time leaves its range of 213 days: {self} s + {duration} s"),
+            None => leaves_range(self, duration),
         }
     }
+}
+
+#[cold]
+fn leaves_range(time: SimTime, duration: SimDuration) -> ! {
+    panic!("simulated time leaves its range of 213 days: {time} s + {duration} s")
 }
 
 impl AddAssign<SimDuration> for SimTime {

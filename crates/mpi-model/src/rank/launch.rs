@@ -167,35 +167,36 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         self.launched.iter_mut().for_each(|launched| launched.due = due);
     }
 
-    /// Takes a token for a rank of a program that is launched or may die.
+    /// Starts a rank of a program that is launched or may die with the first token; returns how it wakes where the token is for nothing else.
     #[cold]
-    pub(super) fn deliver_launched(
-        &mut self,
-        token: Token,
-        outbox: &mut RankOutbox<'_, M>,
-    ) -> Result<Wake, Failure<M::Error>> {
+    pub(super) fn before_token(&mut self, token: &Token) -> Result<Option<Wake>, Failure<M::Error>> {
         let launched = self.launched.as_deref().expect("the program is launched");
-        let mut is_over = false;
         if launched.awaits_start() {
             self.start_launched()?;
         } else if let Stage::Ended | Stage::Dead = launched.stage {
-            is_over = launched.death.is_some();
-            match token {
-                Token::Started => return Ok(Wake::Ready),
-                Token::RankEnded { at, checkpoints } => return Ok(self.rank_ended(at, checkpoints)),
-                _ if launched.stage == Stage::Dead => return Ok(Wake::No),
-                _ => {}
-            }
+            return Ok(match *token {
+                Token::Started => Some(Wake::Ready),
+                Token::RankEnded { at, checkpoints } => Some(self.rank_ended(at, checkpoints)),
+                _ => (launched.stage == Stage::Dead).then_some(Wake::No),
+            });
         }
-        let wake = self.take(token, outbox)?;
-        Ok(match (wake, self.mortality()) {
+        Ok(None)
+    }
+
+    /// Returns how a rank of a program that is launched or may die wakes after a token.
+    #[cold]
+    pub(super) fn after_token(&mut self, wake: Wake) -> Wake {
+        let is_over = self.launched.as_deref().is_some_and(|launched| {
+            matches!(launched.stage, Stage::Ended | Stage::Dead) && launched.death.is_some()
+        });
+        match (wake, self.mortality()) {
             _ if is_over => Wake::No,
             (Wake::Conditional(at), Some((death, _))) => {
                 self.set_due(Some(at));
                 Wake::Conditional(at.min(death))
             }
             (wake, _) => wake,
-        })
+        }
     }
 
     /// Returns the pause of a rank whose program waits for its start, or has ended; `None` if it runs.
