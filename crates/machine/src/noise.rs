@@ -19,7 +19,10 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Returns a generator of random numbers for one purpose.
 fn random(seed: u64, host: Option<HostId>, purpose: i64) -> fastrand::Rng {
     let host = host.map_or(u64::MAX, |host| u64::from(host.get()));
-    let key = [seed, host, purpose as u64].map(u64::to_le_bytes).concat();
+    let mut key = [0; 24];
+    for (part, number) in key.as_chunks_mut().0.iter_mut().zip([seed, host, purpose as u64]) {
+        *part = number.to_le_bytes();
+    }
     fastrand::Rng::with_seed(xxh3_64(&key))
 }
 

@@ -6,7 +6,7 @@ use netmodel::{ContentionFree, HostId, NetworkParameters, Platform, Regions, Res
 use pdes_core::{Bytes, Rank, RegionIndex, SimDuration, SimTime};
 
 use crate::Placement;
-use crate::noise::HostNoise;
+use crate::noise::{HostNoise, RankNoise};
 use crate::simulation::RunError;
 use crate::spec::{Epoch, RunSpec};
 use crate::storage::find_file;
@@ -20,7 +20,7 @@ pub struct SharedMachine<'a> {
     contention_free: ContentionFree,
     /// Flags of the ranks that have a host of their own, if such ranks compute ahead.
     lone_ranks: Option<Box<[bool]>>,
-    noise: Option<&'a dyn HostNoise>,
+    noise: Option<RankNoise<'a>>,
 }
 
 /// Source and destination host of a message.
@@ -46,7 +46,8 @@ impl<'a> SharedMachine<'a> {
 
     /// Adds noise to the computations of ranks.
     pub fn with_noise(self, noise: Option<&'a dyn HostNoise>) -> Self {
-        Self { noise, ..self }
+        let ranks = self.placement.hosts().len();
+        Self { noise: noise.map(|noise| RankNoise::new(noise, ranks)), ..self }
     }
 
     /// Lets ranks with a host of their own, whose speed does not change, advance past their computations at once. This is for runs with epochs only: in an exact run
@@ -131,8 +132,8 @@ impl Machine for SharedMachine<'_> {
     }
 
     fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> SimDuration {
-        let delay = |noise: &dyn HostNoise| noise.delay(self.placement.host(rank), begin, length);
-        self.noise.map_or(SimDuration::ZERO, delay)
+        let delay = |noise: &RankNoise<'_>| noise.delay((rank, self.placement.host(rank)), begin, length);
+        self.noise.as_ref().map_or(SimDuration::ZERO, delay)
     }
 
     fn memory_bandwidth(&self, rank: Rank) -> f64 {

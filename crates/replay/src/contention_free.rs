@@ -7,7 +7,7 @@ use netmodel::{AccessHistory, ContentionFree, Platform, Resource, RouteError, Un
 use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 
 use crate::Placement;
-use crate::noise::HostNoise;
+use crate::noise::{HostNoise, RankNoise};
 use crate::storage::{addressed, find_file};
 
 /// A platform with placed ranks, without contention.
@@ -16,7 +16,7 @@ pub struct ContentionFreeMachine<'a> {
     platform: &'a Platform,
     placement: &'a Placement,
     model: ContentionFree,
-    noise: Option<&'a dyn HostNoise>,
+    noise: Option<RankNoise<'a>>,
 }
 
 impl<'a> ContentionFreeMachine<'a> {
@@ -27,7 +27,8 @@ impl<'a> ContentionFreeMachine<'a> {
 
     /// Adds noise to the computations of ranks.
     pub fn with_noise(self, noise: Option<&'a dyn HostNoise>) -> Self {
-        Self { noise, ..self }
+        let ranks = self.placement.hosts().len();
+        Self { noise: noise.map(|noise| RankNoise::new(noise, ranks)), ..self }
     }
 }
 
@@ -96,8 +97,8 @@ impl Machine for ContentionFreeMachine<'_> {
     }
 
     fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> SimDuration {
-        let delay = |noise: &dyn HostNoise| noise.delay(self.placement.host(rank), begin, length);
-        self.noise.map_or(SimDuration::ZERO, delay)
+        let delay = |noise: &RankNoise<'_>| noise.delay((rank, self.placement.host(rank)), begin, length);
+        self.noise.as_ref().map_or(SimDuration::ZERO, delay)
     }
 
     fn memory_bandwidth(&self, rank: Rank) -> f64 {

@@ -66,7 +66,7 @@ pub use models::{
     RegionalReplayer, Replayer,
 };
 pub use network_tag::NetworkTag;
-pub use noise::HostNoise;
+pub use noise::{ComputationNoise, HostNoise};
 pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment, order_by_halves};
 pub use placement::{Placement, PlacementError, PlacementPolicy};
 pub use platforms::{PlatformFileError, read_platform};

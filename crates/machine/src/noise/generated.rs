@@ -2,9 +2,12 @@
 
 use netmodel::HostId;
 use pdes_core::{SimDuration, SimTime};
-use replay::HostNoise;
+use replay::{ComputationNoise, HostNoise};
 
 use super::{PHASE, random};
+
+/// Number of periods after a computation in which the next event is looked for.
+const CELLS_AHEAD: i64 = 8;
 
 /// Noise that is generated while a run asks for it.
 ///
@@ -58,70 +61,92 @@ impl EventLengths {
 }
 
 impl GeneratedNoise {
-    /// Returns the events that begin in a cell of time, of the length of a period, in their order: begins and lengths \[ps\].
-    fn events(&self, host: Option<HostId>, cell: i64, phase: i128) -> Vec<(i128, u64)> {
+    /// Adds the events that begin in a cell of time, of the length of a period, in their order: begins and lengths \[ps\].
+    fn add_events(&self, events: &mut Vec<(i128, u64)>, host: Option<HostId>, cell: i64, phase: i128) {
         let mut random = random(self.seed, host, cell);
         let period = self.period.as_picos();
         let begin = i128::from(cell) * i128::from(period) + phase;
         if !self.is_random {
-            return vec![(begin, self.lengths.draw(&mut random))];
+            events.push((begin, self.lengths.draw(&mut random)));
+            return;
         }
         // As many as a Poisson distribution of mean 1 has (Knuth).
         let (mut count, mut product) = (0, random.f64());
         while product > (-1.0_f64).exp() {
             (count, product) = (count + 1, product * random.f64());
         }
+        let first = events.len();
         let event = |_| (begin + i128::from(random.u64(..period)), self.lengths.draw(&mut random));
-        let mut events: Vec<(i128, u64)> = (0..count).map(event).collect();
-        events.sort_unstable();
-        events
+        events.extend((0..count).map(event));
+        events[first..].sort_unstable();
     }
 
-    /// Returns the noise of periodic events of one length in an interval \[ps\].
-    fn of_equal_events(&self, length: u64, (begin, end): (i128, i128), phase: i128) -> u64 {
+    /// Returns the noise of periodic events of one length in an interval \[ps\], and when there is none after it.
+    fn of_equal_events(&self, length: u64, (begin, end): (i128, i128), phase: i128) -> (u64, [i128; 2]) {
         let period = i128::from(self.period.as_picos());
         let last = (begin - phase).div_euclid(period);
         let running = (last * period + phase + i128::from(length) - begin).max(0);
-        let whole = (end - 1 - phase).div_euclid(period) - last;
-        running as u64 + (whole as u64).saturating_mul(length)
+        let last_begin = (end - 1 - phase).div_euclid(period);
+        let whole = last_begin - last;
+        let quiet = [last_begin * period + phase + i128::from(length), (last_begin + 1) * period + phase];
+        (running as u64 + (whole as u64).saturating_mul(length), quiet)
+    }
+
+    /// Returns the noise of events in an interval \[ps\], and when there is none after it.
+    fn of_events(&self, host: Option<HostId>, (begin, end): (i128, i128), phase: i128) -> (u64, [i128; 2]) {
+        let period = i128::from(self.period.as_picos());
+        let cell = |at: i128| (at - phase).div_euclid(period) as i64;
+        let (mut first, mut next) = (cell(begin), cell(end - 1) + 1);
+        let mut events = Vec::new();
+        self.add_events(&mut events, host, first, phase);
+        // The last event that has begun, however long ago.
+        while events.first().is_none_or(|&(at, _)| at > begin) {
+            first -= 1;
+            let later = events.len();
+            self.add_events(&mut events, host, first, phase);
+            events.rotate_left(later);
+        }
+        (cell(begin) + 1..next).for_each(|cell| self.add_events(&mut events, host, cell, phase));
+        // The next event, if it comes soon.
+        while next < cell(end - 1) + CELLS_AHEAD && events.last().is_none_or(|&(at, _)| at < end) {
+            self.add_events(&mut events, host, next, phase);
+            next += 1;
+        }
+        let (mut running, mut whole) = (0, 0_u64);
+        let mut quiet = [begin, i128::from(next) * period + phase];
+        for (at, length) in events {
+            if at >= end {
+                quiet[1] = at;
+                break;
+            }
+            quiet[0] = at + i128::from(length);
+            if at <= begin {
+                running = (at + i128::from(length) - begin).max(0) as u64;
+            } else {
+                whole = whole.saturating_add(length);
+            }
+        }
+        (whole.saturating_add(running), quiet)
     }
 }
 
 impl HostNoise for GeneratedNoise {
-    fn delay(&self, host: HostId, begin: SimTime, length: SimDuration) -> SimDuration {
-        if length == SimDuration::ZERO {
-            return SimDuration::ZERO;
-        }
+    fn in_computation(&self, host: HostId, begin: SimTime, length: SimDuration) -> ComputationNoise {
         let host = (!self.is_synchronised).then_some(host);
-        let period = self.period.as_picos();
         let phase = match self.is_random {
             true => 0,
-            false => i128::from(random(self.seed, host, PHASE).u64(..period)),
+            false => i128::from(random(self.seed, host, PHASE).u64(..self.period.as_picos())),
         };
         let begin = i128::from(begin.as_picos());
-        let end = begin + i128::from(length.as_picos());
-        if let (false, EventLengths::Constant(length)) = (self.is_random, self.lengths) {
-            let picos = self.of_equal_events(length.as_picos(), (begin, end), phase);
-            return SimDuration::from_picos(picos);
-        }
-        let cell = |at: i128| (at - phase).div_euclid(i128::from(period)) as i64;
-        let mut events = self.events(host, cell(begin), phase);
-        // The last event that has begun, however long ago.
-        let mut before = cell(begin);
-        while events.first().is_none_or(|&(at, _)| at > begin) {
-            before -= 1;
-            events.splice(0..0, self.events(host, before, phase));
-        }
-        let later = (cell(begin) + 1..=cell(end - 1)).flat_map(|cell| self.events(host, cell, phase));
-        let (mut running, mut whole) = (0, 0_u64);
-        for (at, length) in events.into_iter().chain(later) {
-            if at <= begin {
-                running = (at + i128::from(length) - begin).max(0) as u64;
-            } else if at < end {
-                whole = whole.saturating_add(length);
+        let interval = (begin, begin + i128::from(length.as_picos()));
+        let (delay, quiet) = match self.lengths {
+            EventLengths::Constant(length) if !self.is_random => {
+                self.of_equal_events(length.as_picos(), interval, phase)
             }
-        }
-        SimDuration::from_picos(whole.saturating_add(running))
+            _ => self.of_events(host, interval, phase),
+        };
+        let [from, until] = quiet.map(|at| SimTime::from_picos(u64::try_from(at.max(0)).unwrap_or(u64::MAX)));
+        ComputationNoise { delay: SimDuration::from_picos(delay), quiet: from..until }
     }
 }
 
@@ -234,6 +259,37 @@ mod tests {
             let found = mean(delays(&noise, hosts, 3_000_000, 2_000_000));
             assert_mean(found, 100.0 * event, 10.0 * event * 3.0, hosts);
         }
+    }
+
+    /// Computations in the time that is said to be quiet have no noise, those that end a picosecond after it may; ranks that remember
+    /// that time get the same noise.
+    #[test]
+    fn quiet_times_have_no_noise() {
+        let equal = EventLengths::Constant(nanos(2_500));
+        let other = EventLengths::Exponential(nanos(2_500));
+        let (mut empty, mut reached) = (0, 0);
+        for noise in [noise(true, 20_000, other), noise(false, 20_000, equal), noise(false, 20_000, other)] {
+            for (begin, length) in (0..4_000_000).step_by(7_919).zip((1..90_000).step_by(457).cycle()) {
+                let host = HostId::new(begin % 5);
+                let [begin, length] = [u64::from(begin), length].map(|nanos| nanos * NANOSECOND);
+                let length = SimDuration::from_picos(length);
+                let ComputationNoise { quiet, .. } =
+                    noise.in_computation(host, SimTime::from_picos(begin), length);
+                let Some(time) =
+                    quiet.end.checked_since(quiet.start).filter(|time| *time > SimDuration::ZERO)
+                else {
+                    empty += 1;
+                    continue;
+                };
+                let longer = time.checked_add(SimDuration::from_picos(1)).unwrap();
+                for (part, is_quiet) in [(time, true), (SimDuration::from_picos(1), true), (longer, false)] {
+                    let delay = noise.delay(host, quiet.start, part);
+                    assert!(!is_quiet || delay == SimDuration::ZERO, "{quiet:?} {part}");
+                    reached += u32::from(!is_quiet && delay > SimDuration::ZERO);
+                }
+            }
+        }
+        assert!(empty < 300 && reached > 1_000, "{empty} are empty, {reached} end with an event");
     }
 
     #[test]

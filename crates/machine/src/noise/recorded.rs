@@ -5,7 +5,7 @@ use std::fmt;
 use goal::NoiseTrace;
 use netmodel::HostId;
 use pdes_core::{SimDuration, SimTime};
-use replay::HostNoise;
+use replay::{ComputationNoise, HostNoise};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{PHASE, random};
@@ -48,6 +48,19 @@ impl RecordedNoise {
     }
 }
 
+impl RecordedNoise {
+    /// Returns the begin of an event of the recurring trace \[ps\].
+    fn begin_of(&self, event: u64) -> u64 {
+        let count = self.begins.len() as u64;
+        (event / count).saturating_mul(self.period).saturating_add(self.begins[(event % count) as usize])
+    }
+
+    /// Returns the length of an event of the recurring trace \[ps\].
+    fn length_of(&self, event: u64) -> u64 {
+        self.lengths[(event % self.lengths.len() as u64) as usize]
+    }
+}
+
 /// Prints a hash of the events.
 impl fmt::Debug for RecordedNoise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,21 +75,23 @@ impl fmt::Debug for RecordedNoise {
 }
 
 impl HostNoise for RecordedNoise {
-    fn delay(&self, host: HostId, begin: SimTime, length: SimDuration) -> SimDuration {
-        if length == SimDuration::ZERO || self.begins.is_empty() {
-            return SimDuration::ZERO;
+    fn in_computation(&self, host: HostId, begin: SimTime, length: SimDuration) -> ComputationNoise {
+        if self.begins.is_empty() {
+            return ComputationNoise { delay: SimDuration::ZERO, quiet: SimTime::ZERO..SimTime::MAX };
         }
         let host = (!self.is_synchronised).then_some(host);
         let phase = random(self.seed, host, PHASE).u64(..self.period);
         // The first round is the second: an event may be running when a run begins.
         let at = begin.as_picos() % self.period + phase + self.period;
         let (begun, before) = self.begun(at, true);
-        let (_, until) = self.begun(at.saturating_add(length.as_picos()), false);
-        let last = (begun - 1) as usize % self.begins.len();
-        let round = (begun - 1) / self.begins.len() as u64;
-        let end = round * self.period + self.begins[last] + self.lengths[last];
+        let (ended, until) = self.begun(at.saturating_add(length.as_picos()), false);
+        let end = self.begin_of(begun - 1) + self.length_of(begun - 1);
         let picos = until.saturating_sub(before) + u128::from(end.saturating_sub(at));
-        SimDuration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX))
+        let [from, to] = [self.begin_of(ended - 1) + self.length_of(ended - 1), self.begin_of(ended)];
+        let instant =
+            |of_trace: u64| begin.saturating_add(SimDuration::from_picos(of_trace.saturating_sub(at)));
+        let delay = SimDuration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX));
+        ComputationNoise { delay, quiet: instant(from)..instant(to) }
     }
 }
 
