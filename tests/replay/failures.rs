@@ -241,6 +241,52 @@ fn each_link_fails_once() {
         .stderr(contains("nothing fails by chance"));
 }
 
+/// Runs an ensemble, from states of the run without failures or each from its begin; returns the results.
+fn ensemble(folder: &Folder, text: &str, arguments: &[&str]) -> Value {
+    let (run, output) = (folder.write("run.toml", text), folder.path("ensemble"));
+    command().arg("ensemble").arg(run).args(arguments).arg("-o").arg(&output).assert().success();
+    serde_json::from_slice(&std::fs::read(output.join("ensemble.json")).unwrap()).unwrap()
+}
+
+/// Runs whose links and hosts fail later have the results, to the last bit, of runs from the begin.
+#[test]
+fn runs_go_on_from_the_past_that_they_share() {
+    let folder = Folder::new();
+    let failures = "[[failure]]\nlink = 'link_from_1*'\nmtbf = '1s'\nrepair = '5ms'\n\
+        [[failure]]\nhost = '*'\nmtbf = '1s'\nrepair = '10ms'\nspeed = 0.25\n";
+    let profile = "[[profile]]\nlink = 'link_from_0_*'\nquantity = 'latency'\npoints = [['3ms', '2us']]\n";
+    // Ranks are ahead of the network by the overheads of their library.
+    let overheads = "[mpi]\nsend_overhead = '20us'\nreceive_overhead = '10us'\n";
+    for (preset, more) in [("raw", ""), ("smpi", overheads), ("raw", profile)] {
+        let text = config(&folder, (TREE, "flow", &ring()), failures);
+        let text = format!("{}{more}", text.replace("'raw'", &format!("{preset:?}")));
+        for (arguments, text, least) in [
+            (&["--seeds", "60"][..], text.clone(), 10),
+            (&["--each-link", "--at", "50ms"], text.replace(failures, ""), 2),
+        ] {
+            let shared = ensemble(&folder, &text, arguments);
+            let alone = ensemble(&folder, &text, &[arguments, &["--from-begin"]].concat());
+            assert_eq!(shared["runs"], alone["runs"]);
+            let (replays, resumed) =
+                (shared["replays"].as_u64().unwrap(), shared["resumed"].as_u64().unwrap());
+            assert!(replays > 15 && resumed + 4 > replays, "{resumed} of {replays} replays");
+            assert_eq!((&alone["replays"], &alone["resumed"]), (&replays.into(), &0.into()));
+            let digests: std::collections::BTreeSet<_> =
+                shared["runs"].as_array().unwrap().iter().map(|run| run["digest"].to_string()).collect();
+            assert!(digests.len() >= least, "{digests:?}");
+        }
+    }
+    for (model, more, expected) in [
+        ("contention-free", "", "the model \"contention-free\" looks ahead"),
+        ("flow", "[noise]\nkind = 'periodic'\nperiod_s = '1ms'\nlength_s = '10us'\n", "noise looks ahead"),
+        ("flow", "[mpi]\nbarrier = 'analytic'\n", "in closed form"),
+    ] {
+        let text = config(&folder, (TREE, model, &ring()), &format!("{failures}{more}"));
+        let found = ensemble(&folder, &text, &["--seeds", "2"]);
+        assert!(found["not_shared"].as_str().is_some_and(|why| why.contains(expected)), "{found}");
+    }
+}
+
 #[test]
 fn wrong_failures_are_refused() {
     let folder = Folder::new();

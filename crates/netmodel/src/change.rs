@@ -97,7 +97,7 @@ pub struct ResourceChanges {
 }
 
 /// Values of a resource, and when it is on, over time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Schedule {
     values: Option<Profile>,
     /// 0 while the resource is off.
@@ -259,6 +259,22 @@ impl ResourceChanges {
             let off = points.filter(|(_, value)| *value == 0.0).map(|(at, _)| at).min()?;
             Some((resource, off))
         })
+    }
+
+    /// Returns the first instant at which a resource changes that does not change likewise in other changes; the begin of a run where both
+    /// have changes of one resource which differ.
+    pub fn first_difference(&self, other: &Self) -> Option<SimTime> {
+        let of_one = |one: &Self, other: &Self| {
+            let differs = |(resource, schedule): (&Resource, &Schedule)| match other.schedules.get(resource) {
+                None => schedule.profiles().map(Profile::first).min(),
+                Some(same) if same == schedule => None,
+                Some(_) => Some(SimTime::ZERO),
+            };
+            one.schedules.iter().filter_map(differs).min()
+        };
+        let is_same_epoch = self.epoch == other.epoch;
+        let firsts = [of_one(self, other), of_one(other, self), (!is_same_epoch).then_some(SimTime::ZERO)];
+        firsts.into_iter().flatten().min()
     }
 
     /// Compares how far the next change lies ahead of the present: states with changes to come have another future.

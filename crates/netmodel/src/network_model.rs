@@ -28,6 +28,9 @@ pub struct Capabilities {
     pub factors: bool,
     /// Rates are max-min fair at every event, or those of the message alone, so that a certificate of them can be verified.
     pub certificate: bool,
+    /// What happens before a [change](Capabilities::changes) of resources does not depend on it: states until then are those of a machine
+    /// that does not change.
+    pub foresees_no_changes: bool,
     /// Work that is in progress can be [abandoned](NetworkModel::abandon).
     pub abandonment: bool,
 }
@@ -43,6 +46,7 @@ impl Capabilities {
         changes: false,
         factors: false,
         certificate: false,
+        foresees_no_changes: false,
         abandonment: false,
     };
 }

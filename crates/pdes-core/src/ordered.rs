@@ -36,7 +36,8 @@ impl OrderedEngine {
     }
 
     /// Makes runs interruptible. An interrupted run ends as [`Ending::StoppedAtCheckpoint`] between two events, some dozen events
-    /// later at most; another run of the same processes and the same region continues from there.
+    /// later at most, or before its first event from an [instant](Interrupt::before) on; another run of the same processes and the same
+    /// region continues from there.
     pub fn interrupted_by(self, interrupt: Interrupt) -> Self {
         Self { interrupt, ..self }
     }
@@ -104,7 +105,7 @@ impl OrderedEngine {
         locations: &[ProcessLocation],
         progress: &Progress,
     ) -> Option<Stop> {
-        let mut next_publication = STEPS_PER_PUBLICATION;
+        let (mut next_publication, last) = (STEPS_PER_PUBLICATION, self.interrupt.last_event());
         for events in 0_u64.. {
             group.run_processes(SimTime::MAX, locations);
             let steps = group.run_queue.steps;
@@ -121,8 +122,12 @@ impl OrderedEngine {
                 group.region.next_event_time();
                 return Some(if is_at_cut { Stop::AtCut } else { Stop::Interrupted });
             }
-            if !group.commit(SimTime::MAX, locations) {
-                return None;
+            // What comes before a failure decides which one is the first.
+            let has_failed = group.run_queue.fault.cutoff() < SimTime::MAX;
+            let last = if has_failed { SimTime::MAX } else { last };
+            if !group.commit(last, locations) {
+                let ends_here = last == SimTime::MAX || group.run_queue.fault.cutoff() < SimTime::MAX;
+                return (!ends_here && group.has_events()).then_some(Stop::Interrupted);
             }
         }
         unreachable!("a run ends before its events are beyond counting")

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "pictures")]
 mod page;
+mod sharing;
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -15,7 +16,10 @@ use machine::failure::{
     cable_names,
 };
 use pdes_core::{Progress, SimDuration, SimTime};
-use replay::{Outcome, PlatformChange as _, ProgramOutcome, RunError, RunSpec, Simulation, run_all};
+use replay::{
+    CommonPast, Obstacle, Outcome, PlatformChange as _, ProgramOutcome, RunError, RunSpec, Simulation,
+    run_all,
+};
 use serde::Serialize;
 
 use crate::{Config, ConfigError};
@@ -30,8 +34,11 @@ pub enum Members {
         /// Number of seeds.
         count: u64,
     },
-    /// Each cable of the platform off from the begin on, one after the other, beside the failures of the configuration.
-    EachLink,
+    /// Each cable of the platform off, one after the other, beside the failures of the configuration.
+    EachLink {
+        /// Instant from which on it is off.
+        at: SimTime,
+    },
 }
 
 /// An ensemble of runs.
@@ -44,6 +51,8 @@ pub struct Ensemble {
     /// The section `[failures]` of several jobs whose hosts die in the course of the run.
     of_jobs: Option<toml::Table>,
     members: Members,
+    /// Replays go on from states of the run without failures.
+    shares: bool,
 }
 
 /// The results of an ensemble. Times are in seconds.
@@ -55,6 +64,10 @@ pub struct EnsembleResults {
     pub version: u32,
     /// Number of replays for all runs: those that share their failures share a replay.
     pub replays: usize,
+    /// Number of those that went on from a state of the run without failures.
+    pub resumed: usize,
+    /// The reason why none did; null if they could.
+    pub not_shared: Option<String>,
     /// Time of the run without failures \[s\].
     pub without_failures_s: f64,
     /// Expected time (Daly) \[s\]; null unless hosts fail at random, and the job recovers.
@@ -90,7 +103,20 @@ pub struct MemberResult {
     pub ended_by: Option<String>,
     /// The reason why there is no result.
     pub error: Option<String>,
+    /// Digest of its replay.
+    pub digest: Option<String>,
 }
+
+/// Replays of the runs of an ensemble.
+#[derive(Debug, Default)]
+struct Replays {
+    number: usize,
+    past: Option<Arc<CommonPast>>,
+    not_shared: Option<String>,
+}
+
+/// Time of a replay, and its digest.
+type Replayed = Result<(f64, String), String>;
 
 /// The reason why an ensemble cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -138,24 +164,37 @@ impl Ensemble {
         let mut config = config.clone();
         [FailureList::NAME, FailuresSection::NAME].into_iter().for_each(|name| config.remove(name));
         let base = RunSpec { threads: 1, ..config.resolve()?.without_analyses() };
-        Ok(Self { base, list, section, of_jobs, members })
+        Ok(Self { base, list, section, of_jobs, members, shares: true })
+    }
+
+    /// Replays each run from its begin, with the same results.
+    #[must_use]
+    pub fn from_begin(self) -> Self {
+        Self { shares: false, ..self }
     }
 
     /// Runs all members, `at_once` at a time; `done` counts the replays. Runs in which nothing fails until the end of the run without failures
-    /// share that one's replay, and runs with the same failures of links and speeds one of their own.
+    /// share that one's replay, and runs with the same failures of links and speeds one of their own, which goes on from a state of that one
+    /// before the first failure.
     ///
     /// # Errors
     /// If the run without failures fails, or the failures do not fit the platform.
     pub fn run(&self, at_once: usize, done: &AtomicU64) -> Result<EnsembleResults, EnsembleError> {
         let simulation = Simulation::load(&self.base)?;
+        let members = self.members(&simulation);
+        let (simulation, not_shared) = match &self.of_jobs {
+            _ if !self.shares => (simulation, Some("asked for (--from-begin)".to_owned())),
+            Some(_) => (simulation, Some(Obstacle::LaunchNotSaved.to_string())),
+            None => sharing::keep(simulation, &members)?,
+        };
         let outcome = simulation.replay(&Progress::new(1))?;
         let platform = simulation.platform();
-        let members = self.members(&simulation);
         if let Some(section) = &self.of_jobs {
             let without_failures_s = time_of_jobs_s(&outcome);
             let replay = |member: &Member| Ok::<_, RunError>(self.replay_jobs(member, section));
             let runs = run_all(&members, at_once, done, replay)?;
-            return Ok(EnsembleResults::new(runs, members.len() + 1, without_failures_s, None));
+            let replays = Replays { number: members.len() + 1, not_shared, past: None };
+            return Ok(EnsembleResults::new(runs, replays, without_failures_s, None));
         }
         let end = outcome.simulated_time();
         let mut replays = BTreeMap::<String, (&ResourceFailures, Vec<usize>)>::new();
@@ -168,16 +207,20 @@ impl Ensemble {
                 alike.1.push(index);
             }
         }
+        let past = not_shared.is_none().then(|| simulation.kept_past()).transpose()?.map(Arc::new);
         let replays: Vec<(&ResourceFailures, Vec<usize>)> = replays.into_values().collect();
-        let times =
-            run_all(&replays, at_once, done, |(failures, _)| Ok::<_, RunError>(self.replay(failures)))?;
+        let replay = |(failures, _): &(&ResourceFailures, Vec<usize>)| {
+            Ok::<_, RunError>(self.replay(failures, past.as_ref()))
+        };
+        let times = run_all(&replays, at_once, done, replay)?;
         let start = outcome.program().start;
         let without_failures_s = (end - start).as_secs_f64();
-        let mut of_members: Vec<Result<f64, String>> = vec![Ok(without_failures_s); members.len()];
+        let mut of_members: Vec<Replayed> =
+            vec![Ok((without_failures_s, sharing::digest(&outcome))); members.len()];
         for ((_, indices), time) in replays.iter().zip(times) {
             indices.iter().for_each(|&index| of_members[index] = time.clone());
         }
-        let replays = replays.len() + 1;
+        let replays = Replays { number: replays.len() + 1, not_shared, past: past.clone() };
         let job = FailingJob::of(&simulation, &outcome, (&self.list, &self.section))?;
         let mut work = Work::new(&simulation, &outcome);
         let mut run_job = |seed, time_s: f64| {
@@ -191,9 +234,11 @@ impl Ensemble {
         let mut runs = Vec::with_capacity(members.len());
         for (Member { name, setting, failures }, time) in members.into_iter().zip(of_members) {
             let mut result = MemberResult { name, setting, ..MemberResult::default() };
-            match time.and_then(|time_s| run_job(failures.seed, time_s)) {
+            let run = |(time_s, digest)| run_job(failures.seed, time_s).map(|run| (run, digest));
+            match time.and_then(run) {
                 Err(error) => result.error = Some(error),
-                Ok((time_s, run)) => {
+                Ok(((time_s, run), digest)) => {
+                    result.digest = Some(digest);
                     let length = SimDuration::try_from_secs_f64(time_s);
                     let until = length.and_then(|length| start.checked_add(length)).unwrap_or(SimTime::MAX);
                     result.failures = failures.before(platform, until)?.len();
@@ -219,13 +264,13 @@ impl Ensemble {
                     failures: failures(self.list.clone(), seed),
                 })
                 .collect(),
-            Members::EachLink => cable_names(simulation.platform())
+            Members::EachLink { at } => cable_names(simulation.platform())
                 .into_iter()
                 .map(|name| {
                     let mut list = self.list.clone();
-                    list.0.push(FailureSection::of_cable(&name));
+                    list.0.push(FailureSection::of_cable(&name, at.as_secs_f64()));
                     Member {
-                        setting: format!("[[failure]] link = {name:?}, at = 0"),
+                        setting: format!("[[failure]] link = {name:?}, at = {}", at.as_secs_f64()),
                         name: format!("link {name}"),
                         failures: failures(list, self.section.seed()),
                     }
@@ -266,17 +311,26 @@ impl Ensemble {
             failures: resources.len() + deaths().count(),
             lost_s: deaths().fold(0.0, |lost_s, death| lost_s + death.lost.as_secs_f64()),
             ended_by: fatal.map(|death| death.component.clone()),
+            digest: Some(sharing::digest(&outcome)),
             ..MemberResult::default()
         })
     }
 
-    /// Replays the run with failures of resources; returns its time \[s\].
-    fn replay(&self, failures: &ResourceFailures) -> Result<f64, String> {
+    /// Replays the run with failures of resources, from a past that it has in common with the one without; returns its time \[s\], and its
+    /// digest.
+    fn replay(&self, failures: &ResourceFailures, past: Option<&Arc<CommonPast>>) -> Replayed {
         let mut spec = self.base.clone();
         spec.platform_changes.push(Arc::new(failures.clone()));
-        let outcome = Simulation::load(&spec).and_then(|simulation| simulation.replay(&Progress::new(1)));
+        let outcome = Simulation::load(&spec).and_then(|simulation| {
+            let simulation = match past {
+                Some(past) => simulation.going_on_from(past.clone()),
+                None => simulation,
+            };
+            simulation.replay(&Progress::new(1))
+        });
         let outcome = outcome.map_err(|error| error.to_string())?;
-        Ok((outcome.simulated_time() - outcome.program().start).as_secs_f64())
+        let time = outcome.simulated_time() - outcome.program().start;
+        Ok((time.as_secs_f64(), sharing::digest(&outcome)))
     }
 }
 
@@ -305,7 +359,7 @@ impl MemberResult {
 impl EnsembleResults {
     fn new(
         runs: Vec<MemberResult>,
-        replays: usize,
+        Replays { number, past, not_shared }: Replays,
         without_failures_s: f64,
         expected_s: Option<f64>,
     ) -> Self {
@@ -317,7 +371,9 @@ impl EnsembleResults {
         Self {
             format: "pdes-replay ensemble",
             version: 1,
-            replays,
+            replays: number,
+            resumed: past.map_or(0, |past| past.resumed()),
+            not_shared,
             without_failures_s,
             expected_s,
             ended: runs.iter().filter(|run| run.ended_by.is_some()).count(),
@@ -350,6 +406,11 @@ impl fmt::Display for EnsembleResults {
             self.replays,
             self.without_failures_s
         )?;
+        match &self.not_shared {
+            None if self.resumed == 0 => {}
+            None => writeln!(f, "{} replays go on from states of the one without failures", self.resumed)?,
+            Some(why) => writeln!(f, "replays share no past: {why}")?,
+        }
         if let Some(TimeDistribution { mean_s, confidence_s, median_s, p5_s, p95_s, .. }) = self.times {
             writeln!(
                 f,

@@ -5,6 +5,7 @@
 //! links. Where a segment ends depends on the wall clock, the result does not: without contention ranks compute the same in any
 //! schedule, with contention the segment ends between two events, and with epochs at the end of one.
 
+mod common_past;
 mod error;
 mod file;
 mod identity;
@@ -19,7 +20,9 @@ use pdes_core::Interrupt;
 use serde::Serialize;
 use timeline::{SavedSpool, Spool};
 
-pub use error::CheckpointError;
+pub use common_past::CommonPast;
+pub(crate) use common_past::PastSharing;
+pub use error::{CheckpointError, ForeignPast};
 use file::CheckpointReader;
 use identity::RunIdentity;
 pub(crate) use segments::{FreeRunning, InTimeOrder, Segmented, run_to_end};

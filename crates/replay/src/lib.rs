@@ -49,7 +49,9 @@ mod trace_file;
 
 pub use ::timeline::{Counter, Format as TimelineFormat, Summary as TimelineSummary, TimelineError};
 pub use certificate::CertificateSummary;
-pub use checkpoint::{CheckpointError, CheckpointPlan, CheckpointSummary, StopHandle};
+pub use checkpoint::{
+    CheckpointError, CheckpointPlan, CheckpointSummary, CommonPast, ForeignPast, StopHandle,
+};
 pub use code::{CodeProgram, Data, Message, Mpi, Request, RunningProgram, Values};
 pub use concurrent::run_all;
 pub use contention::{HostPair, RegionPlan, SharedMachine, WorkRequest};

@@ -121,6 +121,7 @@ const FLOWS: Capabilities = Capabilities {
     changes: true,
     factors: true,
     certificate: true,
+    foresees_no_changes: false,
     abandonment: true,
 };
 
@@ -142,7 +143,7 @@ pub static MODELS: [Model; 4] = [
         description: "Messages share links, computations share cores.",
         section: None,
         network: Some(Network {
-            capabilities: FLOWS,
+            capabilities: Capabilities { foresees_no_changes: true, ..FLOWS },
             records_links: true,
             replay: |replay| {
                 let (platform, parameters) = (replay.platform(), replay.parameters());

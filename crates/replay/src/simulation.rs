@@ -29,7 +29,7 @@ use pdes_core::{
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
 use crate::certificate::CertificateRecorder;
-use crate::checkpoint::StopHandle;
+use crate::checkpoint::{PastSharing, StopHandle};
 use crate::contention::RegionPlan;
 use crate::execution::{Execution, ExecutionMode, Feature};
 use crate::models::{Network, Parallelism};
@@ -83,6 +83,8 @@ pub struct Simulation {
     jitter: Option<u64>,
     batch: Option<usize>,
     stop: StopHandle,
+    /// Past that the replay shares with others.
+    past: Option<PastSharing>,
     /// Consumer of the events of all ranks in place of a timeline.
     event_sink: Option<(Excerpt, Arc<dyn EventSink + Send>)>,
     /// Recorder of the certificate, which consumes the events of all ranks, too.
@@ -288,6 +290,7 @@ impl Simulation {
             jitter: None,
             batch: None,
             stop: StopHandle::default(),
+            past: None,
             event_sink,
             certificate,
             trace_warnings: OnceLock::new(),
@@ -324,6 +327,16 @@ impl Simulation {
     /// Connects a handle that stops the replay with a checkpoint. It has no effect if the replay writes no checkpoints.
     pub fn with_stop(self, stop: StopHandle) -> Self {
         Self { stop, ..self }
+    }
+
+    /// Shares a past with other replays.
+    pub(crate) fn with_past(self, past: PastSharing) -> Self {
+        Self { past: Some(past), ..self }
+    }
+
+    /// Returns the past that the replay shares with others.
+    pub(crate) fn past(&self) -> Option<&PastSharing> {
+        self.past.as_ref()
     }
 
     /// Returns the simulation, which holds all ranks, with another assignment of ranks to workers.

@@ -396,6 +396,12 @@ pub trait PlatformChange: fmt::Debug + Send + Sync {
     /// Changes a platform.
     fn apply(&self, platform: &mut Platform);
 
+    /// Returns whether the change is one in the course of runs: until it, the platform is as it would be without it. Then
+    /// [`Platform::changes`] tells all of it.
+    fn is_in_course(&self) -> bool {
+        false
+    }
+
     /// Finds out whether the platform has what is to be changed.
     ///
     /// # Errors

@@ -91,6 +91,17 @@ impl ResourceFailures {
         Ok(all)
     }
 
+    /// Returns the instant of the first failure; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the platform lacks a component.
+    pub fn first(&self, platform: &Platform) -> Result<Option<SimTime>, FailureError> {
+        let components = self.components(platform)?.into_iter();
+        let first = |(_, component): (&FailureSection, Component)| component.instants(self.seed).next();
+        let first = components.filter_map(first).min_by(f64::total_cmp);
+        Ok(first.and_then(|at_s| Some(SimTime::ZERO + SimDuration::try_from_secs_f64(at_s)?)))
+    }
+
     /// Returns the changes of resources.
     fn changes(&self, platform: &Platform) -> Result<Vec<Changed>, FailureError> {
         let components = self.components(platform)?.into_iter();
@@ -135,6 +146,10 @@ impl PlatformChange for ResourceFailures {
             // Where the links form no graph, messages wait until theirs are on again.
             let _ = platform.add_detours();
         }
+    }
+
+    fn is_in_course(&self) -> bool {
+        true
     }
 
     fn check(&self, platform: &Platform) -> Result<(), Box<dyn Error + Send + Sync>> {

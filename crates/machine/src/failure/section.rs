@@ -168,9 +168,9 @@ pub enum FailuresSectionError {
 }
 
 impl FailureSection {
-    /// Returns the failure of a cable from the begin of a run on.
-    pub fn of_cable(name: &str) -> Self {
-        Self { link: Some(name.to_owned()), at: Some(Seconds(0.0)), ..Self::default() }
+    /// Returns the failure of a cable from an instant on \[s\].
+    pub fn of_cable(name: &str, at_s: f64) -> Self {
+        Self { link: Some(name.to_owned()), at: Some(Seconds(at_s)), ..Self::default() }
     }
 
     /// Returns whether hosts die.

@@ -189,11 +189,21 @@ impl Selection {
 
     /// Returns an operation that switches may carry out, which have to form a tree, if there is one.
     pub fn needs_switch_tree(&self) -> Option<Operation> {
-        let is_in_network =
-            |place: &usize, operation: Operation| operation.entry(*place).0 == Self::IN_NETWORK;
+        self.first_with(Self::IN_NETWORK)
+    }
+
+    /// Returns whether any operation is costed in closed form: at its begin, by times of messages without contention.
+    pub fn looks_ahead(&self) -> bool {
+        let closed_forms = [Selector::Analytic.name(), Self::IN_NETWORK];
+        self.is_analytic() || closed_forms.into_iter().any(|algorithm| self.first_with(algorithm).is_some())
+    }
+
+    /// Returns the first operation for which an algorithm is chosen.
+    fn first_with(&self, algorithm: &str) -> Option<Operation> {
         Operation::ALL.into_iter().find(|&operation| {
             let Choice { rows, chosen, .. } = &self.choices[operation as usize];
-            rows.iter().map(|(_, place)| place).chain(chosen).any(|place| is_in_network(place, operation))
+            let mut places = rows.iter().map(|(_, place)| place).chain(chosen);
+            places.any(|place| operation.entry(*place).0 == algorithm)
         })
     }
 

@@ -171,6 +171,11 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
         true
     }
 
+    /// Returns whether any event is left.
+    pub(crate) fn has_events(&mut self) -> bool {
+        self.region.next_event_time().is_some() || self.conditionals.first().is_some()
+    }
+
     /// Delivers messages, and runs the processes that they make ready.
     pub(super) fn deliver_messages(
         &mut self,

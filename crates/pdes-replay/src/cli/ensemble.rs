@@ -4,10 +4,12 @@ use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use outputs::{AtomicFile, FileRoles};
+use pdes_core::{SimDuration, SimTime};
 use pdes_replay::{Config, Ensemble, EnsembleError, EnsembleResults, Members, available_threads, write_json};
 
 use super::arguments::RunArguments;
@@ -23,9 +25,15 @@ pub(crate) struct EnsembleArguments {
     /// Seed of the first run; the others follow.
     #[arg(long, value_name = "N", default_value_t = 1)]
     first_seed: u64,
-    /// Runs once for each link of the platform, which is off from the begin on, in place of seeds.
+    /// Runs once for each link of the platform, which is off, in place of seeds.
     #[arg(long, conflicts_with_all = ["seeds", "first_seed"])]
     each_link: bool,
+    /// Time after which the links are off, such as 20ms; by default from the begin on.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "each_link")]
+    at: Option<Duration>,
+    /// Replays each run from its begin, not from the state of the one without failures before its first failure: the results are the same.
+    #[arg(long)]
+    from_begin: bool,
     /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     set: Vec<String>,
@@ -54,7 +62,7 @@ pub(crate) fn run(arguments: &EnsembleArguments, quiet: bool) -> Result<()> {
     }
     roles.check().map_err(Misuse::from)?;
     let members = match arguments.each_link {
-        true => Members::EachLink,
+        true => Members::EachLink { at: begin_of_failures(arguments)? },
         false => Members::Seeds { first: arguments.first_seed, count: arguments.seeds },
     };
     let misuse = |error: EnsembleError| match error {
@@ -63,6 +71,7 @@ pub(crate) fn run(arguments: &EnsembleArguments, quiet: bool) -> Result<()> {
         error => error.into(),
     };
     let ensemble = Ensemble::new(&config, members).map_err(misuse)?;
+    let ensemble = if arguments.from_begin { ensemble.from_begin() } else { ensemble };
     let at_once = arguments.jobs.map_or_else(available_threads, NonZeroUsize::get);
     let done = AtomicU64::new(0);
     let results = progress::watch_replays(&done, || ensemble.run(at_once, &done)).map_err(misuse)?;
@@ -79,6 +88,13 @@ pub(crate) fn run(arguments: &EnsembleArguments, quiet: bool) -> Result<()> {
         write!(std::io::stdout().lock(), "{results}")?;
     }
     Ok(())
+}
+
+/// Returns the instant from which on links are off.
+fn begin_of_failures(arguments: &EnsembleArguments) -> Result<SimTime, Misuse> {
+    let after = SimDuration::try_from_secs_f64(arguments.at.unwrap_or_default().as_secs_f64());
+    let instant = after.and_then(|after| SimTime::ZERO.checked_add(after));
+    instant.ok_or_else(|| Misuse("--at: expected a time of 213 days at most".to_owned()))
 }
 
 /// Writes the page.

@@ -109,6 +109,11 @@ pub enum CheckpointError {
     },
 }
 
+/// A replay cannot go on from the states of another run.
+#[derive(Debug, thiserror::Error)]
+#[error("the past is that of another run: {0} differs")]
+pub struct ForeignPast(pub(super) String);
+
 impl CheckpointError {
     pub(super) fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.to_owned(), source }

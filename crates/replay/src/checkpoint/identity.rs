@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::programs::Program;
 use crate::simulation::{RunError, Simulation};
-use crate::spec::PlatformSource;
+use crate::spec::{PlatformChange, PlatformSource};
+
+/// Name of the part of changes in the course of a run.
+const CHANGES: &str = "the changes of resources";
 
 /// Everything that must be the same for a run to resume from a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +48,23 @@ impl RunIdentity {
     /// # Errors
     /// Returns an error if a file cannot be read any more.
     pub(crate) fn of(simulation: &Simulation) -> Result<Self, RunError> {
+        Self::with(simulation, |_| true)
+    }
+
+    /// Computes the identity of a run without what changes in the course of it.
+    ///
+    /// # Errors
+    /// Returns an error if a file cannot be read any more.
+    pub(super) fn without_changes(simulation: &Simulation) -> Result<Self, RunError> {
+        let mut identity = Self::with(simulation, |change| !change.is_in_course())?;
+        identity.0.retain(|part| part.name != CHANGES);
+        Ok(identity)
+    }
+
+    fn with(
+        simulation: &Simulation,
+        is_part: impl Fn(&dyn PlatformChange) -> bool,
+    ) -> Result<Self, RunError> {
         let (spec, trace) = (simulation.spec(), simulation.trace());
         let content = (trace.fingerprint()?, trace.ranks(), trace.actions());
         let shown = format!("{} ({} ranks, {} actions)", spec.trace, trace.ranks(), trace.actions());
@@ -54,6 +74,7 @@ impl RunIdentity {
             }
             PlatformSource::Inline(description, _) => format!("{description:?}").into_bytes(),
         };
+        let changes = spec.platform_changes.iter().filter(|change| is_part(&***change)).collect::<Vec<_>>();
         let mut others = Vec::new();
         for Program { spec, trace, placement, .. } in simulation.programs().others() {
             others.push((
@@ -88,9 +109,9 @@ impl RunIdentity {
             IdentityPart::hashed("the placement of ranks", simulation.placement()),
             IdentityPart::hashed("the start and the other programs", &(spec.start, &others)),
             IdentityPart::new("the network model", spec.model.key, spec.model.key.as_bytes()),
-            IdentityPart::hashed("[network]", &(&spec.network, &spec.link_scale, &spec.platform_changes)),
+            IdentityPart::hashed("[network]", &(&spec.network, &spec.link_scale, &changes)),
             IdentityPart::hashed(&format!("[{}]", spec.model.key), &spec.model_parameters),
-            IdentityPart::hashed("the changes of resources", simulation.platform().changes()),
+            IdentityPart::hashed(CHANGES, simulation.platform().changes()),
             IdentityPart::hashed("network.epoch_s or network.regions", &simulation.epochs()),
             IdentityPart::hashed("[mpi] and [compute]", &spec.mpi),
             IdentityPart::new(

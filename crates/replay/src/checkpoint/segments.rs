@@ -14,6 +14,7 @@ use pdes_core::{
 };
 use timeline::{SavedSpool, Spool};
 
+use super::common_past::run_sharing;
 use super::file::{self, CheckpointReader, Header};
 use super::{CheckpointError, CheckpointPlan, CheckpointSummary, RunIdentity, StopHandle};
 use crate::contention::SharedMachine;
@@ -148,6 +149,11 @@ where
     M: Machine<Error = RouteError>,
     S: Segmented<'t, M>,
 {
+    if let Some(sharing) = simulation.past() {
+        let sources = (worlds, mine);
+        let run = run_sharing(simulation, cluster, sharing, segmented, sources, progress)?;
+        return Ok((run, None));
+    }
     let Some(plan) = checkpoints else {
         let processes = processes_of(worlds, mine).map_err(|(lp, error)| simulation.locate(lp, error));
         let processes = agree(cluster, processes)?;

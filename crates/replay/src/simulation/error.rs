@@ -10,7 +10,7 @@ use pdes_core::{ClusterError, Rank, UnorderedConditional};
 use timeline::TimelineError;
 use trace_mmap::{RecordingNote, TraceError};
 
-use crate::checkpoint::CheckpointError;
+use crate::checkpoint::{CheckpointError, ForeignPast};
 use crate::deadlock::Deadlock;
 use crate::execution::Obstacle;
 use crate::partition::PartitionError;
@@ -21,6 +21,9 @@ use crate::profile::RegionCostsError;
 /// The reason why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
+    /// The states of another run are not those of this one.
+    #[error(transparent)]
+    Past(#[from] ForeignPast),
     /// There are no regions that could run in parallel.
     #[error(
         "nothing runs in parallel: the platform is one region, or a rank depends on the global event order, which needs one thread for all"
