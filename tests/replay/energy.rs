@@ -86,6 +86,21 @@ fn the_report_has_the_energy_of_hosts_and_links() {
     assert!(energy.left_out.is_empty(), "{:?}", energy.left_out);
 }
 
+/// The published watts of Frontier: those of 128 ports to nodes and 140 between switches at all times, and of nodes that compute most of it.
+#[test]
+fn a_real_machine_has_its_published_watts() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/energy-frontier.toml");
+    let simulation = Simulation::load(&Config::from_path(&path).unwrap().resolve().unwrap()).unwrap();
+    let energy = energy(&simulation);
+    let time_s = energy.total_j / energy.mean_w;
+    let port = 250.0 / 64.0 / 0.96;
+    assert_near(energy.links_j, (128.0 / 2.0 + 140.0) * port * time_s, 1e-3);
+    let (idle, most) = (626.26, 2704.26);
+    let node = energy.hosts_j * 0.96 * 0.98 / 64.0 / time_s;
+    assert!(node > idle + 0.8 * (most - idle) && node < most, "{node} W of {most}");
+    assert!(energy.left_out.is_empty(), "{:?}", energy.left_out);
+}
+
 /// Threads change no bit, in epochs and in windows, and epochs little.
 #[test]
 fn energy_does_not_depend_on_threads() {
