@@ -1,5 +1,7 @@
 //! Programs online: their results are those of real runs, their times those of SMPI, and mistakes are named.
 
+#[path = "online/extrapolation.rs"]
+mod extrapolation;
 #[path = "online/files.rs"]
 mod files;
 #[path = "online/folding.rs"]

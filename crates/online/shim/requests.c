@@ -5,6 +5,7 @@
 
 static struct request *requests;
 static uint32_t length, capacity;
+/* The numbers that are vacant, a heap with the lowest one first: it is taken, so that equal steps of a program have equal numbers. */
 static uint32_t *vacant, vacant_length;
 /* Number of a request plus one, by its Fortran handle. */
 static uint32_t *numbers;
@@ -41,10 +42,31 @@ static uint32_t grow(void)
   return length++;
 }
 
+static void put_vacant(uint32_t index)
+{
+  uint32_t at = vacant_length++;
+  for (; at > 0 && vacant[(at - 1) / 2] > index; at = (at - 1) / 2)
+    vacant[at] = vacant[(at - 1) / 2];
+  vacant[at] = index;
+}
+
+static uint32_t take_vacant(void)
+{
+  uint32_t least = vacant[0], last = vacant[--vacant_length], at = 0;
+  for (uint32_t child; (child = 2 * at + 1) < vacant_length; at = child) {
+    child += child + 1 < vacant_length && vacant[child + 1] < vacant[child];
+    if (vacant[child] >= last)
+      break;
+    vacant[at] = vacant[child];
+  }
+  vacant[at] = last;
+  return least;
+}
+
 uint32_t new_request(enum request_kind kind, struct communicator *communicator, MPI_Request *handle)
 {
   hold_communicator(communicator);
-  uint32_t index = vacant_length ? vacant[--vacant_length] : grow();
+  uint32_t index = vacant_length ? take_vacant() : grow();
   MPI_Request own_handle = requests[index].handle;
   requests[index] = (struct request){.kind = kind, .is_active = true, .handle = own_handle, .communicator = communicator, .type = MPI_DATATYPE_NULL,
                                      .made_by = current_call()};
@@ -70,7 +92,7 @@ void release_request(uint32_t index)
   drop_communicator(request->communicator);
   request->kind = REQUEST_NONE;
   request->is_active = false;
-  vacant[vacant_length++] = index;
+  put_vacant(index);
 }
 
 /* Requests that were freed while they were active. */

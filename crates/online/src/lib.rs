@@ -13,6 +13,7 @@ mod binary;
 mod collective;
 mod describe;
 mod exchange;
+mod extrapolate;
 mod layout;
 mod memory;
 mod program;
@@ -23,6 +24,7 @@ mod shim;
 mod source;
 
 pub use binary::BinaryError;
+pub use extrapolate::{Extrapolation, ExtrapolationRule};
 pub use program::{Clocks, Computation, Program, Settings, StartError};
 pub use record::Recording;
 pub use samples::SampledBlock;

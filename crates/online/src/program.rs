@@ -19,6 +19,7 @@ use trace_mmap::{Action, RankTrace, WorkMetric};
 use crate::binary::{self, BinaryError};
 use crate::describe::Places;
 use crate::exchange::Exchange;
+use crate::extrapolate::{Extrapolation, ExtrapolationRule};
 use crate::memory::{HeaderSettings, Memory};
 use crate::record::Recording;
 use crate::run::{Run, RunSettings};
@@ -104,6 +105,7 @@ pub struct Program {
     name: PathBuf,
     run: Arc<Run>,
     recording: Option<Recording>,
+    extrapolation: Option<Extrapolation>,
     /// Ends with the command.
     watcher: Arc<Mutex<Option<JoinHandle<i32>>>>,
     command: u32,
@@ -158,7 +160,8 @@ impl Program {
         });
         let watched = Arc::clone(&run);
         let watcher = std::thread::spawn(move || watch(child, &watched));
-        Ok(Self { name, run, recording: None, watcher: Arc::new(Mutex::new(Some(watcher))), command: pid })
+        let watcher = Arc::new(Mutex::new(Some(watcher)));
+        Ok(Self { name, run, recording: None, extrapolation: None, watcher, command: pid })
     }
 
     /// Records the run as a trace, which is written after its end. Computations are amounts at the speed of this machine in the
@@ -166,6 +169,16 @@ impl Program {
     pub fn record(&mut self) -> Recording {
         let RunSettings { work_metric, .. } = self.run.settings;
         self.recording.insert(Recording::new(&self.name, work_metric, self.ranks())).clone()
+    }
+
+    /// Leaves the program once its calls repeat: the run ends with an error then, and an archive has its calls, and as many iterations as
+    /// the rule says. Measured computations of an iteration are means. Takes the memory of a [recording](Self::record).
+    pub fn extrapolate(&mut self, rule: ExtrapolationRule, output: &Path) -> Extrapolation {
+        if self.recording.is_none() {
+            self.record();
+        }
+        let of_program = Extrapolation::new(rule, self.ranks(), self.run.settings.work_metric, output);
+        self.extrapolation.insert(of_program).clone()
     }
 
     /// Says, before the run, whether the platform has devices for files, whose time accesses take then.
@@ -276,8 +289,13 @@ impl RunningProgram for Program {
 
     fn sources(&self, _: u32, selection: &Selection) -> Arc<dyn ActionSources> {
         let is_first = !self.run.is_taken.swap(true, Ordering::AcqRel);
-        let recording = self.recording.clone();
-        Arc::new(Sources { run: Arc::clone(&self.run), recording, selection: selection.clone(), is_first })
+        Arc::new(Sources {
+            run: Arc::clone(&self.run),
+            recording: self.recording.clone(),
+            extrapolation: self.extrapolation.clone(),
+            selection: selection.clone(),
+            is_first,
+        })
     }
 }
 
@@ -286,6 +304,7 @@ impl RunningProgram for Program {
 struct Sources {
     run: Arc<Run>,
     recording: Option<Recording>,
+    extrapolation: Option<Extrapolation>,
     selection: Selection,
     /// False in a run that begins anew: the program runs once.
     is_first: bool,
@@ -301,7 +320,10 @@ impl ActionSources for Sources {
         }
         let source = Box::new(RankSource::new(rank, trace, self.selection.clone(), Arc::clone(&self.run)));
         match &self.recording {
-            Some(recording) => recording.of_source(rank, trace, source),
+            Some(recording) => {
+                let search = self.extrapolation.as_ref().map(|extrapolation| extrapolation.of_rank(rank));
+                recording.of_source(rank, trace, source, search)
+            }
             None => source,
         }
     }

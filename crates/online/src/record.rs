@@ -12,6 +12,8 @@ use trace_mmap::{
     RecvFrom, Slot, TraceError, TraceSource, WorkMetric, WriteError, convert,
 };
 
+use crate::extrapolate::LoopSearch;
+
 /// The trace of a run, in memory until it is written: some 200 B for each action.
 #[derive(Clone, Debug)]
 pub struct Recording(Arc<Recorded>);
@@ -44,6 +46,7 @@ impl Recording {
         rank: Rank,
         trace: &'t RankTrace,
         source: Box<dyn ActionSource + 't>,
+        search: Option<LoopSearch>,
     ) -> Box<dyn ActionSource + 't> {
         Box::new(RecordedSource {
             recording: self.clone(),
@@ -51,6 +54,7 @@ impl Recording {
             trace,
             decoder: OpDecoder::new(trace),
             source,
+            search,
             last: None,
             ops: Vec::new(),
             pending: FxHashMap::default(),
@@ -111,6 +115,8 @@ struct RecordedSource<'t> {
     trace: &'t RankTrace,
     decoder: OpDecoder<'t>,
     source: Box<dyn ActionSource + 't>,
+    /// Search for a loop after which the program is left.
+    search: Option<LoopSearch>,
     /// The action in progress.
     last: Option<Action>,
     ops: Vec<Op>,
@@ -175,6 +181,11 @@ impl RecordedSource<'_> {
 impl ActionSource for RecordedSource<'_> {
     fn next(&mut self, reply: Reply<'_>) -> Result<Option<Action>, Box<str>> {
         self.record(reply);
+        if let Some(search) = &mut self.search
+            && search.follow(&self.ops).map_err(|error| format!("the loop of the program: {error}"))?
+        {
+            return Err("the program is left, as its calls repeat".into());
+        }
         self.last = self.source.next(reply)?;
         match self.last {
             Some(Action::Call(id)) => {

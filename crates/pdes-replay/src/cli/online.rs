@@ -1,15 +1,16 @@
 //! The command that runs an MPI program online.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use online::{Clocks, Computation, Program, Recording, Settings};
+use online::{Clocks, Computation, Extrapolation, ExtrapolationRule, Program, Recording, Settings};
 use outputs::FileRoles;
 use pdes_core::Progress;
-use pdes_replay::{Config, OnlineClock, OnlineComputation, Report, RunSpec, Sampling, Simulation};
+use pdes_replay::{Config, OnlineClock, OnlineComputation, Outcome, Report, RunSpec, Sampling, Simulation};
+use tempfile::TempPath;
 
 use super::arguments::RunArguments;
 use super::{Misuse, exit_code, files, report_error, run, summary};
@@ -25,6 +26,9 @@ pub(crate) struct OnlineArguments {
     /// Writes the run as a trace, an archive, whose replay has the same digest.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Leaves the program once its calls repeat, after E equal iterations of each rank (by default 10), and replays N of them.
+    #[arg(long, value_name = "iterations=N[,executed=E]", value_parser = extrapolation_rule)]
+    extrapolate: Option<ExtrapolationRule>,
     /// Lets a rank wait in MPI_Init for a debugger.
     #[arg(long, value_name = "RANK")]
     gdb: Option<u32>,
@@ -53,9 +57,10 @@ pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
     let started = specify(arguments).and_then(|(spec, settings)| {
         let mut program = Program::start(&arguments.command, arguments.ranks, settings)?;
         let recording = arguments.record.as_ref().map(|path| (path, program.record()));
-        Ok((spec.with_code(program.clone()), program, recording))
+        let extrapolation = arguments.extrapolate.map(|rule| Leaving::of(rule, &mut program)).transpose()?;
+        Ok((spec, program, recording, extrapolation))
     });
-    let (spec, program, recording) = match started {
+    let (spec, program, recording, leaving) = match started {
         Ok(started) => started,
         Err(error) => return exit_code(Err(error), None),
     };
@@ -65,7 +70,13 @@ pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
         written.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         anyhow::Ok(())
     };
-    let code = match simulate(&spec, &program).and_then(|()| recording.map_or(Ok(()), write)) {
+    let simulated = simulate(&spec.with_code(program.clone()), &program, leaving.as_ref());
+    let executed = leaving.as_ref().and_then(|leaving| Some((leaving, leaving.extrapolation.executed()?)));
+    if let (Err(_), Some((leaving, executed))) = (&simulated, executed) {
+        program.kill();
+        return exit_code(leaving.replay(&spec, executed, arguments.record.as_deref()), None);
+    }
+    let code = match simulated.and_then(|()| recording.map_or(Ok(()), write)) {
         Ok(()) => program.wait(),
         Err(error) => {
             // Its calls are known while its processes are there.
@@ -83,7 +94,7 @@ pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
 
 /// Combines the configuration and the flags.
 fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings)> {
-    let OnlineArguments { ranks, record, gdb, run, command } = arguments;
+    let OnlineArguments { ranks, record, gdb, run, command, .. } = arguments;
     let config = configure(run, *ranks, command)?;
     let mut roles = FileRoles::default();
     files::add_run(&mut roles, &config);
@@ -161,7 +172,7 @@ pub(super) fn settings(config: &Config) -> Result<Settings> {
 }
 
 /// Runs the simulation, and writes what it finds.
-fn simulate(spec: &RunSpec, program: &Program) -> Result<()> {
+fn simulate(spec: &RunSpec, program: &Program, leaving: Option<&Leaving>) -> Result<()> {
     let simulation = Simulation::load(spec)?;
     simulation.execution(1).check().map_err(|why| Misuse(why.to_string()))?;
     program.set_storage(!simulation.platform().storage().is_empty());
@@ -173,11 +184,84 @@ fn simulate(spec: &RunSpec, program: &Program) -> Result<()> {
     let mut of_program: Vec<String> = program.omissions().map(str::to_owned).collect();
     of_program.extend(report.sections.sampling.as_ref().and_then(Sampling::warning));
     of_program.extend(program.warnings());
+    of_program.extend(leaving.map(Leaving::goes_on));
+    finish(spec, report, &outcome, of_program)
+}
+
+/// Writes what a run has found, with warnings about the program.
+fn finish(spec: &RunSpec, mut report: Report, outcome: &Outcome, of_program: Vec<String>) -> Result<()> {
     of_program.iter().for_each(|warning| tracing::warn!("{warning}"));
     report.warnings.extend(of_program);
     if let Some(path) = &spec.report {
         report.write(path).with_context(|| format!("the report {}", path.display()))?;
     }
     // Standard output is the program's.
-    summary::print(&report, &outcome, !tracing::enabled!(tracing::Level::DEBUG), true)
+    summary::print(&report, outcome, !tracing::enabled!(tracing::Level::DEBUG), true)
+}
+
+/// Reads the rule by which a program is left.
+fn extrapolation_rule(text: &str) -> Result<ExtrapolationRule, String> {
+    let (mut iterations, mut executed) = (None, ExtrapolationRule::EXECUTED);
+    for part in text.split(',') {
+        let number = |value: &str| value.parse().ok().filter(|number| *number > 1);
+        match part.split_once('=').map(|(key, value)| (key, number(value))) {
+            Some(("iterations", Some(number))) => iterations = Some(number),
+            Some(("executed", Some(number))) => executed = number,
+            _ => {
+                return Err(format!(
+                    "found {part}, expected iterations=N or executed=N with a number from 2"
+                ));
+            }
+        }
+    }
+    match iterations {
+        Some(iterations) if iterations >= executed => Ok(ExtrapolationRule { iterations, executed }),
+        Some(iterations) => {
+            Err(format!("{iterations} iterations are less than the {executed} that are executed"))
+        }
+        None => Err("expected iterations=N".to_owned()),
+    }
+}
+
+/// A program that may be left.
+struct Leaving {
+    rule: ExtrapolationRule,
+    extrapolation: Extrapolation,
+    /// The calls of the program, and of the iterations.
+    archive: TempPath,
+}
+
+impl Leaving {
+    fn of(rule: ExtrapolationRule, program: &mut Program) -> Result<Self> {
+        let archive = tempfile::Builder::new().suffix(".pdt").tempfile()?.into_temp_path();
+        Ok(Self { rule, extrapolation: program.extrapolate(rule, &archive), archive })
+    }
+
+    /// Returns the warning that the program was not left.
+    fn goes_on(&self) -> String {
+        let executed = self.rule.executed;
+        format!(
+            "the program was executed to its end (--extrapolate): its ranks did not all make {executed} equal iterations, one after the \
+             other, in which all messages are received"
+        )
+    }
+
+    /// Replays the program that was left, and writes what is found.
+    fn replay(&self, spec: &RunSpec, executed: u64, record: Option<&Path>) -> Result<()> {
+        let ExtrapolationRule { iterations, .. } = self.rule;
+        let spec = RunSpec { trace: (&*self.archive).into(), fast_forward: true, ..spec.clone() };
+        let simulation = Simulation::load(&spec)?;
+        simulation.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+        let outcome = simulation.replay(&Progress::new(spec.threads))?;
+        simulation.outcome_warnings(&outcome).iter().for_each(|warning| tracing::warn!("{warning}"));
+        if let Some(path) = record {
+            std::fs::copy(&self.archive, path)
+                .with_context(|| format!("the recorded trace {}", path.display()))?;
+        }
+        let left = format!(
+            "the program was left after {executed} equal iterations of each rank (--extrapolate): {iterations} of them were replayed, \
+             without what would follow them"
+        );
+        finish(&spec, Report::new(&simulation, &outcome), &outcome, vec![left])
+    }
 }
