@@ -8,6 +8,8 @@ mod files;
 mod folding;
 #[path = "online/oracle.rs"]
 mod oracle;
+#[path = "online/regions.rs"]
+mod regions;
 #[path = "online/samples.rs"]
 mod samples;
 #[path = "online/windows.rs"]

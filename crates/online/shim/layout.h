@@ -53,6 +53,7 @@ enum operation_kind {
   OP_JOIN,
   OP_CLOCK,
   OP_SLEEP,
+  /* a region begins, ends, or is gone on with: its path, a text */
   OP_REGION,
   OP_SYNC,
   OP_FINALIZE,

@@ -597,10 +597,3 @@ double MPI_Wtime(void)
 
 INTERPOSE(Wtick)
 double MPI_Wtick(void) { return own ? 1e-12 : REAL(Wtick)(); }
-
-INTERPOSE(Pcontrol)
-int MPI_Pcontrol(const int level, ...)
-{
-  (void)level;
-  return MPI_SUCCESS;
-}

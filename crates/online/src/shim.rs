@@ -17,13 +17,15 @@ macro_rules! sources {
 
 const SOURCES: &[(&str, &str)] = sources![
     "layout.h" "online.h" "arena.c" "channel.c" "clocks.c" "collectives.c" "communicators.c" "datatypes.c" "file_times.c" "files.c" "files.h"
-    "folding.c" "handles.c" "messages.c" "process.c" "refused.c" "requests.c" "samples.c" "topologies.c" "windows.c"
+    "folding.c" "handles.c" "messages.c" "process.c" "refused.c" "regions.c" "requests.c" "samples.c" "topologies.c" "windows.c"
 ];
 
 /// Headers and modules for programs.
 const HEADERS: &[(&str, &str)] = &[
     ("pdes_sample.h", include_str!("../include/pdes_sample.h")),
     ("pdes_sample.f90", include_str!("../include/pdes_sample.f90")),
+    ("pdes_region.h", include_str!("../../ti-tracer/include/pdes_region.h")),
+    ("pdes_region.f90", include_str!("../../ti-tracer/include/pdes_region.f90")),
 ];
 
 /// The reason why there is no library to preload.

@@ -304,8 +304,10 @@ impl<'t> RankSource<'t> {
         }
         let action = match kind {
             OperationKind::Init => Action::Init,
-            OperationKind::Clock | OperationKind::Sync | OperationKind::Region => {
-                return Ok(());
+            OperationKind::Clock | OperationKind::Sync => return Ok(()),
+            OperationKind::Region => {
+                let path = self.text(operation);
+                Action::Location(self.writer.location(&format!("{path}:0")))
             }
             OperationKind::Send | OperationKind::Isend => self.send(operation)?,
             OperationKind::Recv | OperationKind::Irecv => self.receive(operation)?,

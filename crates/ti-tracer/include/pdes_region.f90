@@ -1,5 +1,5 @@
-! Names regions of a program for the tracer of pdes-replay (docs/acquisition.md): to be compiled with the program. Without the tracer,
-! which is preloaded, the calls do nothing.
+! Names regions of a program for pdes-replay, its tracer (docs/acquisition.md), and runs online: to be compiled with the program. Without
+! their libraries, which are preloaded, the calls do nothing.
 module pdes_region
   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_procpointer, c_funptr, c_null_char, c_null_ptr, c_ptr
   implicit none

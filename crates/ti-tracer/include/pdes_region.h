@@ -1,5 +1,5 @@
-/* Names regions of a program for the tracer of pdes-replay (docs/acquisition.md). Without the tracer, which is preloaded, the calls do
-   nothing, and the program needs no library. Needs a compiler with weak symbols. */
+/* Names regions of a program for pdes-replay: its tracer (docs/acquisition.md), and runs online. Without their libraries, which are
+   preloaded, the calls do nothing, and the program needs no library. Needs a compiler with weak symbols. */
 #ifndef PDES_REGION_H
 #define PDES_REGION_H
 
@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* Defined by the tracer only. */
+/* Defined by the preloaded libraries only. */
 extern void pdes_tracer_region_begin(const char *name) __attribute__((weak));
 extern void pdes_tracer_region_end(void) __attribute__((weak));
 

@@ -5,7 +5,7 @@ use pdes_core::Rank;
 use rustc_hash::FxHashMap;
 
 use super::RankTrace;
-use crate::action::CollectiveId;
+use crate::action::{CollectiveId, LocationId};
 use crate::builder::{OpError, check_collective};
 use crate::call::{Call, CallId};
 use crate::channel::{Arrival, InIdx, Incoming, OutIdx, Outgoing, PortId, Tag};
@@ -21,6 +21,7 @@ pub(crate) struct GrowingTables {
     communicators: FrozenVec<Box<Communicator>>,
     collectives: FrozenVec<Box<Collective>>,
     calls: FrozenVec<Box<Call>>,
+    locations: FrozenVec<String>,
 }
 
 /// Returns an entry of a table, or of what has been added to it.
@@ -51,7 +52,7 @@ impl RankTrace {
     }
 
     #[cold]
-    fn added<'a, T>(&'a self, find: impl FnOnce(&'a GrowingTables) -> Option<&'a T>) -> &'a T {
+    fn added<'a, T: ?Sized>(&'a self, find: impl FnOnce(&'a GrowingTables) -> Option<&'a T>) -> &'a T {
         self.growing.as_deref().and_then(find).expect("the identifier is from this rank")
     }
 
@@ -96,6 +97,24 @@ impl RankTrace {
         }
     }
 
+    /// Returns all call sites as `file:line`, in the order of their identifiers.
+    pub fn locations(&self) -> impl Iterator<Item = &str> {
+        let added = self.growing.iter().flat_map(|tables| tables.locations.iter());
+        self.side_tables.locations.iter().map(|name| &**name).chain(added)
+    }
+
+    /// Returns a call site as `file:line`.
+    ///
+    /// # Panics
+    /// Panics if the identifier is not from this rank.
+    pub fn location(&self, id: LocationId) -> &str {
+        let stored = &self.side_tables.locations;
+        match stored.get(id.index()) {
+            Some(site) => site,
+            None => self.added(|tables| tables.locations.get(id.index() - stored.len())),
+        }
+    }
+
     /// Returns a call.
     ///
     /// # Panics
@@ -118,6 +137,7 @@ pub struct TableWriter<'t> {
     incoming: FxHashMap<(Rank, Option<Tag>, CommIdx), InIdx>,
     collectives: FxHashMap<String, CollectiveId>,
     calls: FxHashMap<Call, CallId>,
+    locations: FxHashMap<String, LocationId>,
 }
 
 impl<'t> TableWriter<'t> {
@@ -130,6 +150,7 @@ impl<'t> TableWriter<'t> {
             incoming: FxHashMap::default(),
             collectives: FxHashMap::default(),
             calls: FxHashMap::default(),
+            locations: FxHashMap::default(),
         })
     }
 
@@ -171,6 +192,15 @@ impl<'t> TableWriter<'t> {
         let add_call =
             |call: &Call| CallId::new(add(&tables.calls, trace.side_tables.calls.len(), call.clone()));
         *calls.entry(call).or_insert_with_key(add_call)
+    }
+
+    /// Returns the identifier of a call site, `file:line`.
+    pub fn location(&mut self, site: &str) -> LocationId {
+        let Self { trace, tables, locations, .. } = self;
+        *locations.entry(site.to_owned()).or_insert_with_key(|site| {
+            let index = trace.side_tables.locations.len() + tables.locations.push_get_index(site.clone());
+            LocationId::new(u32::try_from(index).expect("a rank has fewer than 2^32 call sites"))
+        })
     }
 
     /// Adds a communicator, which the rank has just made.

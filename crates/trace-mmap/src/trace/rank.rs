@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::action::{LocationId, SendRecv, SendRecvId};
+use crate::action::{SendRecv, SendRecvId};
 use crate::archive::{ArchivedRank, Damage};
 use crate::call::{Call, FileName};
 use crate::channel::{Incoming, Outgoing, Slot};
@@ -249,18 +249,5 @@ impl RankTrace {
     /// Panics if the identifier is not from this rank.
     pub fn send_recv(&self, id: SendRecvId) -> &SendRecv {
         &self.side_tables.send_recvs[id.index()]
-    }
-
-    /// Returns all call sites as `file:line`, in the order of their identifiers.
-    pub fn locations(&self) -> impl Iterator<Item = &str> {
-        self.side_tables.locations.iter().map(|name| &**name)
-    }
-
-    /// Returns a call site as `file:line`.
-    ///
-    /// # Panics
-    /// Panics if the identifier is not from this rank.
-    pub fn location(&self, id: LocationId) -> &str {
-        &self.side_tables.locations[id.index()]
     }
 }
