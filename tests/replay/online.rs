@@ -6,6 +6,8 @@ mod extrapolation;
 mod files;
 #[path = "online/folding.rs"]
 mod folding;
+#[path = "online/large_types.rs"]
+mod large_types;
 #[path = "online/oracle.rs"]
 mod oracle;
 #[path = "online/regions.rs"]

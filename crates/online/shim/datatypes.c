@@ -156,6 +156,83 @@ static uint64_t elements_at_once(MPI_Count size)
   return most ? most : 1;
 }
 
+/* ---- elements that are too large for the numbers of MPI_Pack: part by part ---- */
+
+/* Data in memory and packed ones, and how many bytes of these are left. */
+struct movement {
+  char *packed;
+  uint64_t left;
+  bool packs;
+};
+
+static void move(struct movement *m, char *data, uint64_t count, MPI_Datatype type)
+{
+  uint64_t all = packed_size(count, type), bytes = all < m->left ? all : m->left;
+  if (m->packs)
+    pack(data, count, type, m->packed);
+  else
+    unpack(m->packed, bytes, data, count, type);
+  m->packed += bytes;
+  m->left -= bytes;
+}
+
+/* Moves the parts of an element in the order of its type. */
+static void move_parts(struct movement *m, char *data, int combiner, const int *n, const MPI_Aint *at, const MPI_Datatype *old)
+{
+  ptrdiff_t extent = extent_of(old[0]);
+  switch (combiner) {
+  case MPI_COMBINER_DUP:
+  case MPI_COMBINER_RESIZED:
+    move(m, data, 1, old[0]);
+    return;
+  case MPI_COMBINER_CONTIGUOUS:
+    move(m, data, n[0], old[0]);
+    return;
+  case MPI_COMBINER_VECTOR:
+  case MPI_COMBINER_HVECTOR:
+    for (int i = 0; i < n[0]; i++)
+      move(m, data + i * (combiner == MPI_COMBINER_VECTOR ? n[2] * extent : at[0]), n[1], old[0]);
+    return;
+  case MPI_COMBINER_INDEXED:
+  case MPI_COMBINER_HINDEXED:
+    for (int i = 0; i < n[0]; i++)
+      move(m, data + (combiner == MPI_COMBINER_INDEXED ? n[1 + n[0] + i] * extent : at[i]), n[1 + i], old[0]);
+    return;
+  case MPI_COMBINER_INDEXED_BLOCK:
+  case MPI_COMBINER_HINDEXED_BLOCK:
+    for (int i = 0; i < n[0]; i++)
+      move(m, data + (combiner == MPI_COMBINER_INDEXED_BLOCK ? n[2 + i] * extent : at[i]), n[1], old[0]);
+    return;
+  case MPI_COMBINER_STRUCT:
+    for (int i = 0; i < n[0]; i++)
+      move(m, data + at[i], n[1 + i], old[i]);
+    return;
+  default:
+    fail("it has elements of more than 2 GiB of a type that is a subarray, a distributed array or one of Fortran: send them in parts");
+  }
+}
+
+/* Moves elements, of which the last one may be packed in part only. */
+static void move_large(struct movement m, char *data, uint64_t count, MPI_Datatype type)
+{
+  int integers, addresses, types, combiner;
+  REAL(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
+  int *numbers = malloc((integers + 1) * sizeof *numbers);
+  MPI_Aint *places = malloc((addresses + 1) * sizeof *places);
+  MPI_Datatype *old = malloc((types + 1) * sizeof *old);
+  REAL(Type_get_contents)(type, integers, addresses, types, numbers, places, old);
+  /* The program need not have committed them. */
+  for (int i = 0; i < types; i++)
+    REAL(Type_commit)(&old[i]);
+  for (uint64_t i = 0; i < count && m.left > 0; i++)
+    move_parts(&m, data + (ptrdiff_t)i * extent_of(type), combiner, numbers, places, old);
+  for (int i = 0; i < types; i++)
+    drop_type(old[i]);
+  free(numbers);
+  free(places);
+  free(old);
+}
+
 void pack(const void *from, uint64_t count, MPI_Datatype type, void *to)
 {
   MPI_Count size = size_of(type);
@@ -163,6 +240,10 @@ void pack(const void *from, uint64_t count, MPI_Datatype type, void *to)
     return;
   if (is_contiguous(type, size)) {
     memcpy(to, from, count * size);
+    return;
+  }
+  if (size > INT_MAX) {
+    move_large((struct movement){.packed = to, .left = count * size, .packs = true}, (char *)from, count, type);
     return;
   }
   for (uint64_t done = 0, most = elements_at_once(size); done < count; done += most) {
@@ -189,6 +270,10 @@ void unpack(const void *from, uint64_t bytes, void *to, uint64_t count, MPI_Data
     return;
   if (is_contiguous(type, size)) {
     memcpy(to, from, bytes < count * size ? bytes : count * size);
+    return;
+  }
+  if (size > INT_MAX) {
+    move_large((struct movement){.packed = (char *)from, .left = bytes, .packs = false}, to, count, type);
     return;
   }
   uint64_t full = bytes / size < count ? bytes / size : count;
