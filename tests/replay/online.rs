@@ -23,6 +23,7 @@ use std::process::{Command, Stdio};
 
 use assert_cmd::assert::Assert;
 use pdes_replay::SavedReport;
+use predicates::prelude::PredicateBooleanExt as _;
 use predicates::str::contains;
 
 use crate::command_line::{Folder, command};
@@ -442,6 +443,39 @@ fn a_rank_waits_for_a_debugger() {
     assert!(output.status.success());
     assert_eq!(output.stdout.len(), "0\n1\n".len());
     program.run(2, &["--gdb", "2"]).code(2).stderr(contains("--gdb 2: the program has ranks 0 to 1"));
+}
+
+/// Buffers that are changed while a request is pending are named on demand; those that are used again after its end are not.
+#[test]
+fn changed_buffers_of_pending_requests_are_named() {
+    let body = |changed: &str| {
+        format!(
+            "int sent[3] = {{1, 2, 3}}, got[3] = {{0}};\nMPI_Request requests[2], start;\nMPI_Datatype ends;\n\
+             MPI_Type_vector(2, 1, 2, MPI_INT, &ends);\nMPI_Type_commit(&ends);\n\
+             MPI_Send_init(sent, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &start);\n\
+             for (int step = 0; step < 2; step++) {{\nsent[0] = step;\n\
+             MPI_Irecv(got, 1, ends, rank, 0, MPI_COMM_WORLD, &requests[0]);\n\
+             MPI_Isend(sent, 1, ends, rank, 0, MPI_COMM_WORLD, &requests[1]);\n\
+             sent[1] = got[1] = 5;\n{changed}\nMPI_Waitall(2, requests, MPI_STATUSES_IGNORE);\n\
+             MPI_Start(&start);\nMPI_Recv(&got[1], 1, MPI_INT, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
+             MPI_Wait(&start, MPI_STATUS_IGNORE);\n}}\nMPI_Request_free(&start);\nMPI_Type_free(&ends);"
+        )
+    };
+    let check = ["--set", "online.check_buffers=true"];
+    let said = "the program has changed the buffer of";
+    for (changed, call) in
+        [("sent[2] = 7;", Some("MPI_Isend")), ("got[0] = 7;", Some("MPI_Irecv")), ("", None)]
+    {
+        let Some(program) = Program::with_body(&body(changed)) else { return };
+        let checked = program.run(1, &check).success();
+        match call {
+            Some(call) => {
+                checked.stderr(contains(format!("{said} {call} before")).and(contains("called from")))
+            }
+            None => checked.stderr(contains(said).not()),
+        };
+        program.run(1, &[]).success().stderr(contains(said).not());
+    }
 }
 
 #[test]

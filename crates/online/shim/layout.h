@@ -141,7 +141,9 @@ struct header {
   /* one more than the rank that waits for a debugger, 0 for none */
   uint32_t debugged;
   /* files have devices, whose time accesses take */
-  uint32_t has_storage, reserved;
+  uint32_t has_storage;
+  /* buffers of pending messages are checked */
+  uint32_t checks_buffers;
   /* of the smallest allocation that is folded [B], 0 for none */
   uint64_t fold_bytes;
   /* part of the time since the first failed poll of a row, during which further ones are not asked */

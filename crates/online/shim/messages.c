@@ -94,6 +94,8 @@ static void post_request(struct operation operation, uint32_t request)
     request_at(index)->is_done = peer == MPI_PROC_NULL;                                                                                  \
     if (peer != MPI_PROC_NULL)                                                                                                           \
       post_request(sending(c, OP_ISEND, mode, peer, tag, packed_size(count, type), packed_block(buffer, count, type)), index);           \
+    if (peer != MPI_PROC_NULL)                                                                                                           \
+      watch_buffer(index, buffer, count, type);                                                                                          \
     RETURN(handle, MPI_SUCCESS);                                                                                                         \
   }
 
@@ -131,6 +133,7 @@ int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int source, int tag, M
     new->buffer = buffer;
     new->count = count;
     new->type = keep_type(type);
+    watch_buffer(index, buffer, count, type);
     post_request(receiving(c, OP_IRECV, source, tag, packed_size(count, type)), index);
   }
   RETURN(handle, MPI_SUCCESS);
@@ -253,6 +256,7 @@ static int start_request(MPI_Request *handle)
   if (request->peer == MPI_PROC_NULL)
     return MPI_SUCCESS;
   uint64_t block = request->kind == REQUEST_SEND ? packed_block(request->buffer, request->count, request->type) : 0;
+  watch_buffer(index, request->buffer, request->count, request->type);
   post((struct operation){.kind = OP_START, .request = index, .block = block});
   return MPI_SUCCESS;
 }

@@ -242,12 +242,17 @@ struct request {
   enum mode mode;
   struct collective *collective;
   struct call made_by;
+  /* hash of its buffer when it was posted, if that is watched */
+  bool is_watched;
+  uint64_t contents;
 };
 
 uint32_t new_request(enum request_kind kind, struct communicator *communicator, MPI_Request *handle);
 struct request *request_at(uint32_t index);
 /* Returns the number of a request of ours, NONE for others. */
 uint32_t request_index(MPI_Request handle);
+/* Notes the contents of the buffer of a message that has been posted, where that is asked for. */
+void watch_buffer(uint32_t index, const void *buffer, uint64_t count, MPI_Datatype type);
 /* Frees the number of a request that is complete. */
 void release_request(uint32_t index);
 void warn_of_requests(void);

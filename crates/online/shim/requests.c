@@ -176,10 +176,47 @@ static int status_of(uint32_t index, bool takes, MPI_Status *status)
 
 static bool is_complete(uint32_t index) { return requests[index].is_done || own->completion[index].is_complete; }
 
+/* ---- buffers of pending messages ---- */
+
+static uint64_t contents_of(const void *buffer, uint64_t count, MPI_Datatype type)
+{
+  uint64_t bytes = packed_size(count, type), hash = 0xcbf29ce484222325;
+  unsigned char *packed = malloc(bytes + 1);
+  pack(buffer, count, type, packed);
+  for (uint64_t i = 0; i < bytes; i++)
+    hash = (hash ^ packed[i]) * 0x100000001b3;
+  free(packed);
+  return hash;
+}
+
+void watch_buffer(uint32_t index, const void *buffer, uint64_t count, MPI_Datatype type)
+{
+  struct request *request = &requests[index];
+  if (!shared->checks_buffers)
+    return;
+  if (request->type == MPI_DATATYPE_NULL) {
+    request->buffer = (void *)buffer;
+    request->count = count;
+    request->type = keep_type(type);
+  }
+  request->is_watched = true;
+  request->contents = contents_of(buffer, count, type);
+}
+
+static void check_buffer(struct request *request)
+{
+  static bool has_warned;
+  if (!request->is_watched || has_warned || contents_of(request->buffer, request->count, request->type) == request->contents)
+    return;
+  has_warned = true;
+  warn(request->made_by, "the program has changed the buffer of %s before its request was completed", request->made_by.name);
+}
+
 /* Ends a request that is complete. */
 static int end_request(MPI_Request *handle, uint32_t index, MPI_Status *status)
 {
   struct request *request = &requests[index];
+  check_buffer(request);
   int error = status_of(index, true, status);
   if (request->is_persistent)
     request->is_active = false;

@@ -80,7 +80,7 @@ pub(crate) struct Header {
     pub(crate) zygote: AtomicI32,
     pub(crate) debugged: AtomicU32,
     pub(crate) has_storage: AtomicU32,
-    reserved: AtomicU32,
+    pub(crate) checks_buffers: AtomicU32,
     pub(crate) fold_bytes: AtomicU64,
     pub(crate) poll_tolerance: AtomicU64,
 }

@@ -66,6 +66,8 @@ pub struct Settings {
     pub fold_bytes: Option<u64>,
     /// Part of the time since the first failed poll of a row, at most 1 ms, during which further ones fail unasked; 0 for none.
     pub poll_tolerance: f64,
+    /// Buffers of nonblocking messages are compared with what they were when they were posted.
+    pub checks_buffers: bool,
     /// Number of threads of the simulation.
     pub threads: usize,
     /// One of many runs in all orders: what the program prints is dropped, and a blocking probe is one, and not many that do not block.
@@ -126,8 +128,16 @@ impl Program {
             Computation::Fixed(seconds) => (3, seconds),
         };
         let (clocks, debugged) = (u32::from(settings.clocks == Clocks::All), settings.debugged);
-        let Settings { fold_bytes, poll_tolerance, .. } = settings;
-        let header = HeaderSettings { computation, clocks, fixed_s, debugged, fold_bytes, poll_tolerance };
+        let Settings { fold_bytes, poll_tolerance, checks_buffers, .. } = settings;
+        let header = HeaderSettings {
+            computation,
+            clocks,
+            fixed_s,
+            debugged,
+            fold_bytes,
+            poll_tolerance,
+            checks_buffers,
+        };
         let memory = Memory::create(ranks, header).map_err(|source| StartError::Memory { ranks, source })?;
         let child = spawn(command, &library, &memory, settings.explores)?;
         let (name, pid) =

@@ -166,6 +166,7 @@ pub(super) fn settings(config: &Config) -> Result<Settings> {
         debugged: None,
         fold_bytes,
         poll_tolerance,
+        checks_buffers: online.check_buffers.unwrap_or(false),
         threads: config.threads()?,
         explores: false,
     })
