@@ -82,7 +82,7 @@ void release(struct table *table)
 {
   if (atomic_fetch_add_explicit(&table->readers, 1, memory_order_acq_rel) + 1 < table->size)
     return;
-  for (uint32_t i = 0; i < table->size; i++)
+  for (uint32_t i = 0; i <= table->size; i++)
     if (table->block[i])
       free_block(table->block[i]);
   free_block((uint64_t)((char *)table - (char *)shared));
@@ -169,6 +169,27 @@ static int reduce(struct collective *o, struct table *table, int first, int last
 }
 
 static int finish_reduction(struct collective *o, struct table *table) { return reduce(o, table, 0, peers(o->c)); }
+
+/* Takes the result of the first member whose operation has ended: members that read the data of all would map the memory of all. */
+static int finish_allreduce(struct collective *o, struct table *table)
+{
+  _Atomic uint64_t *result = &table->block[table->size];
+  uint64_t bytes = packed_size(o->count, o->type), block = atomic_load_explicit(result, memory_order_acquire), none = 0;
+  if (block) {
+    unpack(payload(block), payload_bytes(block), o->to, o->count, o->type);
+    return payload_bytes(block) > bytes ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+  }
+  int error = finish_reduction(o, table);
+  /* The groups of an intercommunicator have different results. */
+  if (error || bytes == 0 || o->c->remote)
+    return error;
+  block = new_block(bytes);
+  pack(o->to, o->count, o->type, payload(block));
+  if (!atomic_compare_exchange_strong_explicit(result, &none, block, memory_order_acq_rel, memory_order_relaxed))
+    free_block(block);
+  return MPI_SUCCESS;
+}
+
 static int finish_scan(struct collective *o, struct table *table) { return reduce(o, table, 0, o->c->rank + 1); }
 static int finish_exscan(struct collective *o, struct table *table) { return reduce(o, table, 0, o->c->rank); }
 
@@ -510,7 +531,7 @@ static void begin_reduction(struct collective *o, enum collective_kind kind, fin
   BOTH(name, iname, CHECK_DATA(count, type) CHECK_OP begin_reduction(&o, kind, finish, from, to, count, type, op),                       \
        (const void *from, void *to, int count, MPI_Datatype type, MPI_Op op), (from, to, count, type, op))
 
-REDUCTION(Allreduce, Iallreduce, COLL_ALLREDUCE, finish_reduction)
+REDUCTION(Allreduce, Iallreduce, COLL_ALLREDUCE, finish_allreduce)
 REDUCTION(Scan, Iscan, COLL_SCAN, finish_scan)
 REDUCTION(Exscan, Iexscan, COLL_EXSCAN, finish_exscan)
 

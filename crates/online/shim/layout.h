@@ -215,7 +215,8 @@ struct block {
   uint64_t reserved[4];
 };
 
-/* Contributions of the members of a collective operation; the last one that has read them frees them all. */
+/* Contributions of the members of a collective operation, and the result of a reduction for all of them, after those; the last one that has
+   read them frees them all. */
 struct table {
   _Atomic uint32_t readers;
   uint32_t size;

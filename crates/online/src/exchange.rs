@@ -60,7 +60,9 @@ struct Incomplete {
 impl Operations {
     /// Takes memory for a table of `size` members; returns its offset, `None` if there is no more.
     fn new_table(&mut self, memory: &Memory, size: u32) -> Option<u64> {
-        let bytes = 8 + 8 * u64::from(size);
+        // The members' blocks, and that of a result for all.
+        let blocks = u64::from(size) + 1;
+        let bytes = 8 + 8 * blocks;
         let class = (bytes + BLOCK_HEAD).next_power_of_two().trailing_zeros().max(SMALLEST_CLASS);
         let pool = self.pools.entry(class).or_default();
         let is_free = |table: &u64| memory.block(*table).is_free.load(Ordering::Acquire) == 1;
@@ -86,7 +88,7 @@ impl Operations {
         head.is_free.store(0, Ordering::Relaxed);
         // No reader yet, in the lower half; the size in the upper one.
         memory.store(table, u64::from(size) << 32);
-        (0..u64::from(size)).for_each(|member| memory.store(table + 8 + 8 * member, 0));
+        (0..blocks).for_each(|member| memory.store(table + 8 + 8 * member, 0));
         Some(table)
     }
 }
