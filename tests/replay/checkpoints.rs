@@ -19,6 +19,7 @@ use crate::determinism::{all_calls, committed_platform, operations_among_probes,
 use crate::forward::programs::{Phase, phase, program};
 use crate::forward::{PROTOCOLS, digest_of_one, fold, write};
 use crate::matrix::digest;
+use crate::reference::is_campaign;
 use crate::trace_commands::trace;
 
 /// Generators and their arguments: programs short enough to stop each of them some hundred times.
@@ -50,6 +51,9 @@ fn config(trace: &Path, platform: &Path, settings: &[&str]) -> Config {
     config
 }
 
+/// Stops of a replay outside of campaigns, which stop wherever they can.
+const MAX_STOPS: u64 = 48;
+
 /// Replays in as many runs as necessary, each stopped as soon as possible; returns the outcome of the last one, and the number of runs
 /// that were stopped before.
 pub(crate) fn replay_in_parts(mut config: Config, folder: &Folder) -> (Result<Outcome, RunError>, u64) {
@@ -65,6 +69,9 @@ pub(crate) fn replay_spec_in_parts(spec: &RunSpec) -> (Result<Outcome, RunError>
     let mut simulation = Simulation::load(spec).unwrap().with_stop(stop);
     let mut last = None;
     for run in 0.. {
+        if run == MAX_STOPS && !is_campaign() {
+            simulation = simulation.with_stop(StopHandle::default());
+        }
         // With a perturbed schedule activations are short; without, programs make progress.
         let jitter = (run < 12 || run % 5 == 0).then_some(run);
         simulation = simulation.with_threads([1, 3, 2][run as usize % 3]).with_jitter(jitter);
