@@ -122,16 +122,21 @@ impl OrderedEngine {
                 group.region.next_event_time();
                 return Some(if is_at_cut { Stop::AtCut } else { Stop::Interrupted });
             }
-            // What comes before a failure decides which one is the first.
-            let has_failed = group.run_queue.fault.cutoff() < SimTime::MAX;
-            let last = if has_failed { SimTime::MAX } else { last };
-            if !group.commit(last, locations) {
-                let ends_here = last == SimTime::MAX || group.run_queue.fault.cutoff() < SimTime::MAX;
-                return (!ends_here && group.has_events()).then_some(Stop::Interrupted);
+            if last < SimTime::MAX && ends_after(group, last) {
+                return Some(Stop::Interrupted);
+            }
+            if !group.commit(SimTime::MAX, locations) {
+                return None;
             }
         }
         unreachable!("a run ends before its events are beyond counting")
     }
+}
+
+/// Returns whether all events up to an instant are committed, and others are left; not after a failure, of which an earlier one may be to come.
+#[cold]
+fn ends_after<P: Process, R: Region<P>>(group: &mut RegionGroup<P, R>, last: SimTime) -> bool {
+    group.run_queue.fault.cutoff() == SimTime::MAX && group.next_event().is_some_and(|next| next > last)
 }
 
 /// Reason why a run ends before its events do.

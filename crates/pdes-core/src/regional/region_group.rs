@@ -171,9 +171,10 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
         true
     }
 
-    /// Returns whether any event is left.
-    pub(crate) fn has_events(&mut self) -> bool {
-        self.region.next_event_time().is_some() || self.conditionals.first().is_some()
+    /// Returns the time of the next event.
+    pub(crate) fn next_event(&mut self) -> Option<SimTime> {
+        let conditional = self.conditionals.first().map(|first| first.at);
+        self.region.next_event_time().into_iter().chain(conditional).min()
     }
 
     /// Delivers messages, and runs the processes that they make ready.
