@@ -51,6 +51,21 @@ fn a_schedule_is_converted_and_replayed() {
 }
 
 #[test]
+fn operations_without_a_partner_are_found_by_a_check() {
+    let directory = tempfile::tempdir().unwrap();
+    let [text, archive] = ["lonely.goal", "lonely.pdt"].map(|name| directory.path().join(name));
+    let lonely = "num_ranks 3\nrank 0 {\nl1: send 8b to 1 tag 3\n}\nrank 1 {\n}\nrank 2 {\nl1: recv 8b from 0 tag 1\n}\n";
+    std::fs::write(&text, lonely).unwrap();
+    command().args(["trace", "convert"]).arg(&text).arg("-o").arg(&archive).assert().success();
+    for schedule in [&text, &archive] {
+        let check = command().args(["trace", "check"]).arg(schedule).assert().code(1);
+        check.stderr(contains("1 receive(s) without a message, 1 message(s) without a receive"));
+        let lint = command().args(["trace", "lint"]).arg(schedule).assert().code(2);
+        lint.stderr(contains("this is a GOAL schedule"));
+    }
+}
+
+#[test]
 fn parameters_come_from_file_and_flags() {
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("run.toml");

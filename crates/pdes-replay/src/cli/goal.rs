@@ -174,9 +174,11 @@ pub(crate) fn info(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Checks a schedule, which loading does completely.
+/// Checks a schedule, and that its receives and messages match.
 pub(crate) fn check(path: &Path) -> Result<String> {
     let schedule = load(path)?;
+    simulate(&schedule, &LogGops::default(), available_threads())
+        .with_context(|| path.display().to_string())?;
     Ok(format!("{}: {}, all right\n", path.display(), schedule.extent()))
 }
 

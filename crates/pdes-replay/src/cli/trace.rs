@@ -117,6 +117,13 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
         TraceCommand::Info { trace, json: false } => info(&load(trace)?)?,
         TraceCommand::Check { trace } if is_schedule_file(trace) => goal::check(trace)?,
         TraceCommand::Check { trace } => check(trace)?,
+        TraceCommand::Lint { trace } if is_schedule_file(trace) => {
+            let path = trace.display();
+            let hint = format!(
+                "{path}: this is a GOAL schedule, and lint looks at the calls of MPI programs; `trace check` looks at both"
+            );
+            return Err(Misuse(hint).into());
+        }
         TraceCommand::Lint { trace } => lint(trace)?,
         TraceCommand::Dump { trace, output: None } if is_schedule_file(trace) => return goal::dump(trace),
         TraceCommand::Dump { trace, output } => return dump(trace, output.as_deref()),
