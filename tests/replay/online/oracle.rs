@@ -34,7 +34,7 @@ const PROGRAMS: [(&str, bool); 16] = [
 /// A program whose ranks poll until all of them have ended, and its greatest number of ranks, with which it takes as long as all others.
 const LONG: (&str, &str) = ("adaptive", "16");
 
-/// Whether a run, of a number of ranks on a platform, is one of a campaign only: large programs run on the torus otherwise, small ones on the
+/// Returns whether a run, of ranks on a platform, is one of a campaign only: large programs run on the torus otherwise, small ones on the
 /// crossbar.
 fn is_left_to_campaign((ranks, platform, _): (&str, &str, &str)) -> bool {
     (platform == "torus-5g") != matches!(ranks, "16" | "64")

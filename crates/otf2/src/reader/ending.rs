@@ -19,7 +19,7 @@ const TIMESTAMP_BYTES: u64 = 8;
 /// Length that stands for one of 64 bits, which follows.
 const IS_LONG: u8 = 0xff;
 
-/// Whether an anchor ends as anchors do. Bytes of zero may follow.
+/// Returns whether an anchor ends as anchors do. Bytes of zero may follow.
 pub(super) fn is_complete_anchor(path: &Path) -> io::Result<bool> {
     let bytes = fs::read(path)?;
     let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
@@ -33,7 +33,7 @@ pub(super) enum Kind {
     Events,
 }
 
-/// Whether the records of a file end with it, given the bytes of a chunk. A file that does not exist has nothing to end. Reads one
+/// Returns whether the records of a file end with it, given the bytes of a chunk. A file that does not exist has nothing to end. Reads one
 /// chunk at most.
 pub(super) fn is_complete(path: &Path, kind: Kind, chunk_bytes: u64) -> io::Result<bool> {
     let mut file = match File::open(path) {
