@@ -107,7 +107,7 @@ class Module(unittest.TestCase):
         measurements.write_text(LATENCIES)
         file = Path(self.folder.name) / "machine.toml"
         machine = pdes_replay.calibrate(measurements, speed=1e9, output=file)
-        self.assertAlmostEqual(machine["platform"]["topology"]["bandwidth"], 1.6e9, delta=1e7)
+        self.assertAlmostEqual(float(machine["platform"]["topology"]["bandwidth"].removesuffix("Bps")), 1.6e9, delta=1e7)
         report = pdes_replay.run({**machine, "trace": {"path": self.trace}})
         self.assertEqual(pdes_replay.run(file, {"trace.path": self.trace})["digest"], report["digest"])
         with self.assertRaisesRegex(ValueError, "quantile: found 2"):

@@ -310,6 +310,24 @@ fn costs_of_calls_have_names_and_times() {
         .stderr(contains("found \"soon\", expected a time"));
 }
 
+/// Numbers that would be refused without their unit, because hardly any machine has them.
+#[test]
+fn slow_networks_are_replayed_on() {
+    let folder = Folder::new();
+    let mut latency = "# OSU MPI Latency Test v7.2\n# Size  Avg Latency(us)\n".to_owned();
+    for size in (0..20).map(|power| 1 << power) {
+        writeln!(latency, "{size} {}", 1e4 + 2.0 * f64::from(size)).unwrap();
+    }
+    let (file, machine) = (folder.write("latency.txt", &latency), folder.path("machine.toml"));
+    let mut calibrate = command();
+    calibrate.args(["calibrate", "-o"]).arg(&machine).arg("--speed=100").arg("--from").arg(&file);
+    calibrate.assert().code(DONE);
+    let text = std::fs::read_to_string(&machine).unwrap();
+    assert!(text.contains("bandwidth = \"5e5Bps\"") && text.contains("speed = \"1e2f\""), "{text}");
+    let trace = folder.write("trace.txt", "0 init\n1 init\n0 send 1 0 64\n1 recv 0 0 64\n");
+    command().arg("--config").arg(&machine).arg("--trace").arg(trace).assert().code(DONE);
+}
+
 #[test]
 fn files_of_several_benchmarks_together() {
     let folder = Folder::new();
@@ -325,7 +343,7 @@ fn files_of_several_benchmarks_together() {
     calibrate.args(["calibrate", "-o"]).arg(&machine).arg("--speed=2e9").arg("--from").args(&files);
     calibrate.assert().code(DONE).stdout(contains("speed: 2.0000 Gflop/s"));
     let text = std::fs::read_to_string(&machine).unwrap();
-    for line in ["latency.txt: 20 pingpong", "bandwidth.txt: 20 stream", "speed = 2e9"] {
+    for line in ["latency.txt: 20 pingpong", "bandwidth.txt: 20 stream", "speed = \"2e9f\""] {
         assert!(text.contains(line), "{line} in {text}");
     }
     let page = std::fs::read_to_string(folder.path("machine.html")).unwrap();

@@ -57,6 +57,7 @@ impl Machine {
         text
     }
 
+    /// Returns the platform, with units: a bare number that is far from those of machines is refused.
     fn platform(&self) -> String {
         let (speed, origin) = match self.speed {
             Some(speed) => (speed, "as measured, or given"),
@@ -64,9 +65,9 @@ impl Machine {
         };
         format!(
             "\n[platform.topology]\nkind = \"cluster\"\n# Any number: each host has a link like the two that were measured.\nhosts = 2\n\
-             # [flop/s] {origin}. A trace of processor time wants the rate that it was recorded with, 1e9 by default.\n\
-             speed = {speed}\n# [B/s] of the largest messages.\nbandwidth = {bandwidth}\n\
-             # [s] of each of the two links that a message crosses.\nlatency = {latency}\n",
+             # Of flops, {origin}. A trace of processor time wants the rate that it was recorded with, 1e9 by default.\n\
+             speed = \"{speed}f\"\n# Of the largest messages.\nbandwidth = \"{bandwidth}Bps\"\n\
+             # Of each of the two links that a message crosses.\nlatency = \"{latency}s\"\n",
             speed = float(speed),
             bandwidth = float(self.bandwidth()),
             latency = float(self.latency_s() / 2.0),
@@ -220,9 +221,9 @@ mod tests {
             "[platform.topology]",
             "kind = \"cluster\"",
             "hosts = 2",
-            "speed = 1e9",
-            "bandwidth = 1e9",
-            "latency = 7.5e-7",
+            "speed = \"1e9f\"",
+            "bandwidth = \"1e9Bps\"",
+            "latency = \"7.5e-7s\"",
             "[network]",
             "preset = \"raw\"",
             "latency_factor = \"0:1;2047:5.333333\"",
