@@ -67,12 +67,9 @@ pub(crate) struct RankContext<'t, M: Machine, A: Analysis> {
     pub(crate) trace: &'t RankTrace,
     /// Thread of control that runs now: the program, or a collective operation.
     pub(crate) thread: Thread,
-    /// Time that a flop takes [ps]; `None` where the speed of the rank changes, where there is noise, and while the rank repeats.
-    pub(crate) picos_per_flop: Option<f64>,
+    pub(crate) pace: Pace,
     /// Calls have costs by their kind.
     pub(crate) charges_calls: bool,
-    /// The rank repeats what it did before the checkpoint from which its program goes on: that takes no time.
-    pub(crate) repeats: bool,
     /// Something is to be done before each action: calls have costs, or data move in calls only.
     pub(crate) prepares_actions: bool,
     pub(crate) observers: RankObservers<A::Observer<'t>>,
@@ -90,19 +87,23 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
             me,
             trace,
             thread: Thread::main(replay.start()),
-            picos_per_flop: picos_per_flop(replay.machine, me),
+            pace: Pace::of(replay.machine, me),
             charges_calls,
-            repeats: false,
             prepares_actions: charges_calls || replay.parameters.progress == Progress::Calls,
             observers: RankObservers::new(&replay.analysis, &observed),
             device_histories: BTreeMap::new(),
         }
     }
 
+    /// Returns whether the rank repeats what it did before the checkpoint from which its program goes on.
+    #[inline]
+    pub(crate) fn repeats(&self) -> bool {
+        matches!(self.pace, Pace::Repeating)
+    }
+
     /// Makes the rank repeat what it did, or go on.
     pub(crate) fn set_repeats(&mut self, repeats: bool) {
-        self.repeats = repeats;
-        self.picos_per_flop = if repeats { None } else { picos_per_flop(self.replay.machine, self.me) };
+        self.pace = if repeats { Pace::Repeating } else { Pace::of(self.replay.machine, self.me) };
     }
 
     /// Returns the factor of the duration of computations in a region of the program, at the present speed.
@@ -133,9 +134,9 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
         operation: Option<OperationIndex>,
         outbox: &mut RankOutbox<'_, M>,
     ) -> Result<bool, Failure<M::Error>> {
-        let (flops, duration) = match self.picos_per_flop {
-            Some(picos) => (flops, SimDuration::try_from_picos_f64(flops * picos)),
-            None => self.unsteady_computation(flops),
+        let (flops, duration) = match self.pace {
+            Pace::Steady(picos) => (flops, SimDuration::try_from_picos_f64(flops * picos)),
+            _ => self.unsteady_computation(flops),
         };
         let work = Work::Compute { flops };
         if !is_ahead && duration.is_some() && self.submit_work(work, operation, outbox) {
@@ -146,20 +147,21 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
     }
 
     /// Returns the work and the time of a computation that has not always the same: noise keeps the core busy.
-    #[cold]
+    #[inline(never)]
     fn unsteady_computation(&self, flops: f64) -> (f64, Option<SimDuration>) {
-        if self.repeats {
-            return (flops, Some(SimDuration::ZERO));
-        }
         let (machine, begin) = (self.replay.machine, self.thread.clock);
-        let duration = if machine.has_changing_speed(self.me) {
-            machine.compute_time(self.me, flops, begin)
-        } else {
-            SimDuration::try_from_picos_f64(flops * (1e12 / machine.speed(self.me, begin)))
+        let duration = match self.pace {
+            Pace::Repeating => return (flops, Some(SimDuration::ZERO)),
+            Pace::Steady(picos) | Pace::Noisy(picos) => SimDuration::try_from_picos_f64(flops * picos),
+            Pace::Changing => machine.compute_time(self.me, flops, begin),
         };
-        let noise = machine.noise(self.me, begin, duration.unwrap_or(SimDuration::ZERO));
-        let work = flops + machine.speed(self.me, begin) * noise.as_secs_f64();
-        (work, duration.and_then(|duration| duration.checked_add(noise)))
+        match machine.noise(self.me, begin, duration.unwrap_or(SimDuration::ZERO)) {
+            SimDuration::ZERO => (flops, duration),
+            noise => {
+                let work = flops + machine.speed(self.me, begin) * noise.as_secs_f64();
+                (work, duration.and_then(|duration| duration.checked_add(noise)))
+            }
+        }
     }
 
     /// Submits work to the machine, if it does such work in the order of time; returns whether the work has to be waited for.
@@ -170,7 +172,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
         operation: Option<OperationIndex>,
         outbox: &mut RankOutbox<'_, M>,
     ) -> bool {
-        if self.repeats {
+        if self.repeats() {
             return false;
         }
         let order =
@@ -184,7 +186,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
     /// Advances the clock by a time that the library takes.
     #[inline]
     pub(crate) fn spend(&mut self, time: SimDuration) {
-        if !self.repeats {
+        if !self.repeats() {
             self.thread.clock += time;
         }
     }
@@ -218,7 +220,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
         what: &'static str,
         amount: impl FnOnce() -> String,
     ) -> Result<(), Failure<M::Error>> {
-        let duration = if self.repeats { Some(SimDuration::ZERO) } else { duration };
+        let duration = if self.repeats() { Some(SimDuration::ZERO) } else { duration };
         self.advance_clock(duration, what, amount)
     }
 
@@ -253,8 +255,26 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
     }
 }
 
-/// Returns the time that a flop of a rank takes [ps], if it is always the same.
-fn picos_per_flop<M: Machine>(machine: &M, rank: Rank) -> Option<f64> {
-    let is_steady = !machine.has_changing_speed(rank) && !machine.has_noise();
-    is_steady.then(|| 1e12 / machine.speed(rank, SimTime::ZERO))
+/// Time of the computations of a rank.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pace {
+    /// That of a flop \[ps\].
+    Steady(f64),
+    /// That of a flop \[ps\], and noise.
+    Noisy(f64),
+    /// That of the speed at the time, and noise if there is any.
+    Changing,
+    /// None: the rank repeats what it did before the checkpoint from which its program goes on.
+    Repeating,
+}
+
+impl Pace {
+    fn of<M: Machine>(machine: &M, rank: Rank) -> Self {
+        let picos = || 1e12 / machine.speed(rank, SimTime::ZERO);
+        match (machine.has_changing_speed(rank), machine.has_noise()) {
+            (true, _) => Self::Changing,
+            (false, true) => Self::Noisy(picos()),
+            (false, false) => Self::Steady(picos()),
+        }
+    }
 }

@@ -30,7 +30,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         context.observers.receive_posted(request, posted);
         let wire = bytes + self.parameters().envelope;
         let completion = Completion::get(self.replay.lp(self.me), request);
-        let time = match context.transfer((route, wire), posted, context.repeats, completion) {
+        let time = match context.transfer((route, wire), posted, context.repeats(), completion) {
             Ok(order) => {
                 self.requests.set(request, Request::Pending(Awaited::Sender(peer)));
                 outbox.submit(posted, order_number(round, self.me), order);

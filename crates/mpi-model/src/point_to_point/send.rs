@@ -144,7 +144,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         };
         self.requests.set(request, state);
         let round = if queue.is_some() { context.thread.next_round() } else { 0 };
-        let cause = if context.repeats { Cause::REPEATED } else { context.observers.cause() };
+        let cause = if context.repeats() { Cause::REPEATED } else { context.observers.cause() };
         let message = Message { posted, bytes, tag, communicator, reply, round, cause };
         context.observers.message_sent(&Sent { to, queue, channel, message, request }, outbox);
         if let Some(queue) = queue {

@@ -115,10 +115,10 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             return Ok(Some(0));
         }
         let (actions, repeated) = (self.cursor.position(), checkpoints.repeated());
-        if self.context.repeats && actions < repeated {
+        if self.context.repeats() && actions < repeated {
             return Ok(Some(steps.min(u32::try_from(repeated - actions).unwrap_or(u32::MAX))));
         }
-        if self.context.repeats {
+        if self.context.repeats() {
             self.context.set_repeats(false);
         }
         let statistics = &self.context.observers.statistics;

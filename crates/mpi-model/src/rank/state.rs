@@ -1,8 +1,8 @@
 //! State of a rank between two turns, with no token in transit to it: everything that does not follow from the trace, the machine
 //! and the parameters.
 //!
-//! At a cut a rank stands anywhere in an iteration. It skips iterations when it comes to the next boundary, where its program and
-//! its columns of amounts can continue later; its times move on at the cut itself.
+//! At a cut a rank stands anywhere in an iteration. It skips iterations at the boundary at which it stands, or comes next, where its program
+//! and its columns of amounts can continue later; its times move on at the cut itself.
 
 use pdes_core::{SimTime, State, StateVisitor};
 
@@ -83,9 +83,8 @@ impl<M: Machine, A: Analysis> State for RankProcess<'_, M, A> {
             me: _,
             trace: _,
             thread,
-            picos_per_flop: _,
+            pace: _,
             charges_calls: _,
-            repeats: _,
             prepares_actions: _,
             observers,
             device_histories,

@@ -21,7 +21,7 @@ impl<'t, M: Machine, A: Analysis> Means<'_, '_, 't, M, A> {
         bytes: Bytes,
         times: u64,
     ) -> Result<UncontendedMessages, Failure<M::Error>> {
-        if self.context.repeats {
+        if self.context.repeats() {
             return Ok(UncontendedMessages::default());
         }
         let route = self.point_to_point.route_to(to).map_err(|kind| self.context.fail(kind))?;
