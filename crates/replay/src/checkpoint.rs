@@ -10,6 +10,7 @@ mod error;
 mod file;
 mod identity;
 mod segments;
+mod state;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mpi_model::{Findings, Machine, RankProcess, Replay, RestoreError};
+use mpi_model::{Machine, RankProcess, Replay, RestoreError};
 use netmodel::{ResourceChanges, RouteError};
-use pdes_core::{Cluster, Ending, Interrupt, LpId, Process, Progress, SimDuration, SimTime, save_state};
+use pdes_core::{Cluster, Ending, Interrupt, LpId, Process, Progress, SimDuration, SimTime};
 
 use super::segments::Segmented;
+use super::state::{ProgramStates, encode, findings};
 use super::{ForeignPast, RunIdentity};
 use crate::execution::{ExecutionMode, Feature};
 use crate::programs::{processes_of, replay_of};
@@ -16,7 +17,7 @@ use crate::simulation::{MemberRun, RunError, Simulation, agree};
 /// Largest size of all states that are kept \[B\]; when they exceed it, every second one is dropped.
 const MAX_KEPT_BYTES: usize = 1 << 28;
 
-/// What a replay has to do with a past that it shares with others.
+/// Part of a replay in a past that it shares with others.
 #[derive(Debug)]
 pub(crate) enum PastSharing {
     /// The replay keeps its state before each of these instants, which ascend.
@@ -43,8 +44,7 @@ pub(crate) struct PastState {
     /// Nothing that the machine is from this instant on has had an effect.
     horizon: SimTime,
     actions: u64,
-    poll_prices: Vec<(u64, u64)>,
-    findings: Vec<Findings>,
+    programs: ProgramStates,
     network: Vec<u8>,
     ranks: Vec<Vec<u8>>,
 }
@@ -200,13 +200,9 @@ impl PastState {
         Ok(Self {
             horizon: clocks.max().map_or(instant, |clock| clock.max(instant)),
             actions: processes.iter().map(RankProcess::actions).sum(),
-            poll_prices: worlds.iter().map(Replay::poll_prices).collect(),
-            findings: worlds.iter().map(|world| world.findings([])).collect(),
+            programs: ProgramStates::of(worlds, findings(worlds)),
             network: segmented.save(cluster)?,
-            ranks: processes
-                .iter_mut()
-                .map(|process| save_state(process).expect("a rank that has stopped can be saved"))
-                .collect(),
+            ranks: processes.iter_mut().map(encode).collect(),
         })
     }
 
@@ -223,11 +219,7 @@ impl PastState {
         M: Machine<Error = RouteError>,
         S: Segmented<'t, M>,
     {
-        for ((world, &(tests, probes)), findings) in worlds.iter().zip(&self.poll_prices).zip(&self.findings)
-        {
-            world.set_poll_prices(tests, probes);
-            world.restore_findings(findings.clone());
-        }
+        self.programs.clone().restore(worlds, true);
         let foreign = || RunError::from(ForeignPast("the state".to_owned()));
         segmented.restore(&self.network).map_err(|_| foreign())?;
         progress.continue_after(self.actions);

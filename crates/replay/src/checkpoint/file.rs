@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use mpi_model::{Findings, Machine, RankProcess, Replay, ReplayError, RestoreError};
+use mpi_model::{Machine, RankProcess, Replay, ReplayError, RestoreError};
 use netmodel::RouteError;
 use outputs::AtomicFile;
 use pdes_core::LpId;
@@ -22,6 +22,7 @@ use timeline::SavedSpool;
 
 use super::CheckpointError;
 use super::identity::{Difference, RunIdentity};
+use super::state::ProgramStates;
 use crate::programs::replay_of;
 use crate::simulation::RunError;
 
@@ -42,10 +43,7 @@ pub(super) struct Header {
     pub(super) actions: u64,
     /// Wall-clock time of replaying them \[s\].
     pub(super) replayed_s: f64,
-    /// Costs of the next test and the next probe.
-    pub(super) poll_costs: Vec<(u64, u64)>,
-    /// Findings of the analyses so far.
-    pub(super) findings: Vec<Findings>,
+    pub(super) programs: ProgramStates,
     /// Events were simulated in the order of time.
     pub(super) in_time_order: bool,
     /// Events of the timeline so far, if there is one.

@@ -16,6 +16,7 @@ use timeline::{SavedSpool, Spool};
 
 use super::common_past::run_sharing;
 use super::file::{self, CheckpointReader, Header};
+use super::state::{ProgramStates, encode, findings};
 use super::{CheckpointError, CheckpointPlan, CheckpointSummary, RunIdentity, StopHandle};
 use crate::contention::SharedMachine;
 use crate::fast_forward::Cuttable;
@@ -289,18 +290,15 @@ where
         mut opened: CheckpointReader,
         (process, processes): (usize, usize),
     ) -> Result<Vec<RankProcess<'t, M>>, RunError> {
-        let Header { actions, replayed_s, poll_costs, findings, events, .. } = opened.header().clone();
+        let Header { actions, replayed_s, programs, events, .. } = opened.header().clone();
         (self.summary.resumed_from, self.summary.replayed_before_s) = (Some(actions), replayed_s);
-        for (world, (tests, probes)) in self.worlds.iter().zip(poll_costs) {
-            world.set_poll_prices(tests, probes);
-        }
+        programs.restore(self.worlds, process == 0);
         let network = opened.network()?;
         self.segmented
             .restore(&network)
             .map_err(|ForeignState| CheckpointError::ImpossibleNetwork { path: opened.path().to_owned() })?;
         if process == 0 {
             tracing::info!("continuing after {actions} actions, from {}", opened.path().display());
-            self.worlds.iter().zip(findings).for_each(|(world, findings)| world.restore_findings(findings));
             self.progress.continue_after(actions.saturating_add(self.segmented.skipped_actions()));
         }
         self.restore_events(events.map(|events| events.part(process, processes)), opened.path())?;
@@ -338,11 +336,7 @@ where
         let events = agree(cluster, events)?;
         let events = gather(cluster, events)?;
         let network = self.segmented.save(cluster)?;
-        let findings = self.worlds.iter().map(|world| world.findings([])).collect::<Vec<_>>();
-        let findings = gather(cluster, Some(findings))?;
-        let encode = |process: &mut RankProcess<'t, M>| {
-            save_state(process).expect("a rank that has stopped can be saved")
-        };
+        let findings = gather(cluster, Some(findings(self.worlds)))?;
         let is_first = cluster.member() == 0;
         let sent: Vec<(LpId, Vec<u8>)> = match is_first {
             true => Vec::new(),
@@ -365,8 +359,7 @@ where
             identity: self.identity.clone(),
             actions,
             replayed_s,
-            poll_costs: self.worlds.iter().map(Replay::poll_prices).collect(),
-            findings: findings.unwrap_or_default(),
+            programs: ProgramStates::of(self.worlds, findings.unwrap_or_default()),
             in_time_order: S::IN_TIME_ORDER,
             events: events.clone(),
         };
