@@ -92,10 +92,10 @@ static void post_request(struct operation operation, uint32_t request)
     CHECK(!error, handle, error);                                                                                                        \
     uint32_t index = new_request(REQUEST_SEND, c, request);                                                                         \
     request_at(index)->is_done = peer == MPI_PROC_NULL;                                                                                  \
-    if (peer != MPI_PROC_NULL)                                                                                                           \
+    if (peer != MPI_PROC_NULL) {                                                                                                         \
       post_request(sending(c, OP_ISEND, mode, peer, tag, packed_size(count, type), packed_block(buffer, count, type)), index);           \
-    if (peer != MPI_PROC_NULL)                                                                                                           \
       watch_buffer(index, buffer, count, type);                                                                                          \
+    }                                                                                                                                    \
     RETURN(handle, MPI_SUCCESS);                                                                                                         \
   }
 

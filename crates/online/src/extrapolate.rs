@@ -46,7 +46,7 @@ struct Shared {
     found: Mutex<Found>,
 }
 
-/// What has been found: the loops of ranks that have executed the least number of iterations, twice as many, and so on.
+/// Loops that have been found: of ranks that have executed the least number of iterations, twice as many, and so on.
 #[derive(Debug, Default)]
 struct Found {
     stages: Vec<BTreeMap<Rank, Loop>>,
@@ -72,6 +72,11 @@ impl Extrapolation {
     ) -> Self {
         let (output, found) = (output.to_path_buf(), Mutex::default());
         Self(Arc::new(Shared { rule, ranks, output, work_metric, found }))
+    }
+
+    /// Returns the rule by which the program is left.
+    pub fn rule(&self) -> ExtrapolationRule {
+        self.0.rule
     }
 
     /// Returns the number of iterations after which the program was left; `None` as long as it goes on.

@@ -1,13 +1,15 @@
 //! The command that runs an MPI program online.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use online::{Clocks, Computation, Extrapolation, ExtrapolationRule, Program, Recording, Settings};
-use outputs::FileRoles;
+use outputs::{AtomicFile, FileRoles};
 use pdes_core::Progress;
 use pdes_replay::{Config, OnlineClock, OnlineComputation, Outcome, Report, RunSpec, Sampling, Simulation};
 use tempfile::TempPath;
@@ -177,9 +179,7 @@ fn simulate(spec: &RunSpec, program: &Program, leaving: Option<&Leaving>) -> Res
     let simulation = Simulation::load(spec)?;
     simulation.execution(1).check().map_err(|why| Misuse(why.to_string()))?;
     program.set_storage(!simulation.platform().storage().is_empty());
-    simulation.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-    let outcome = simulation.replay(&Progress::new(spec.threads))?;
-    simulation.outcome_warnings(&outcome).iter().for_each(|warning| tracing::warn!("{warning}"));
+    let outcome = replay(&simulation)?;
     let mut report = Report::new(&simulation, &outcome);
     report.sections.sampling = Sampling::of_blocks(program.sampled_blocks());
     let mut of_program: Vec<String> = program.omissions().map(str::to_owned).collect();
@@ -187,6 +187,14 @@ fn simulate(spec: &RunSpec, program: &Program, leaving: Option<&Leaving>) -> Res
     of_program.extend(program.warnings());
     of_program.extend(leaving.map(Leaving::goes_on));
     finish(spec, report, &outcome, of_program)
+}
+
+/// Replays, with the warnings of a simulation and of its outcome.
+fn replay(simulation: &Simulation) -> Result<Outcome> {
+    simulation.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+    let outcome = simulation.replay(&Progress::new(simulation.spec().threads))?;
+    simulation.outcome_warnings(&outcome).iter().for_each(|warning| tracing::warn!("{warning}"));
+    Ok(outcome)
 }
 
 /// Writes what a run has found, with warnings about the program.
@@ -226,7 +234,6 @@ fn extrapolation_rule(text: &str) -> Result<ExtrapolationRule, String> {
 
 /// A program that may be left.
 struct Leaving {
-    rule: ExtrapolationRule,
     extrapolation: Extrapolation,
     /// The calls of the program, and of the iterations.
     archive: TempPath,
@@ -235,12 +242,12 @@ struct Leaving {
 impl Leaving {
     fn of(rule: ExtrapolationRule, program: &mut Program) -> Result<Self> {
         let archive = tempfile::Builder::new().suffix(".pdt").tempfile()?.into_temp_path();
-        Ok(Self { rule, extrapolation: program.extrapolate(rule, &archive), archive })
+        Ok(Self { extrapolation: program.extrapolate(rule, &archive), archive })
     }
 
     /// Returns the warning that the program was not left.
     fn goes_on(&self) -> String {
-        let executed = self.rule.executed;
+        let ExtrapolationRule { executed, .. } = self.extrapolation.rule();
         format!(
             "the program was executed to its end (--extrapolate): its ranks did not all make {executed} equal iterations, one after the \
              other, in which all messages are received"
@@ -249,20 +256,23 @@ impl Leaving {
 
     /// Replays the program that was left, and writes what is found.
     fn replay(&self, spec: &RunSpec, executed: u64, record: Option<&Path>) -> Result<()> {
-        let ExtrapolationRule { iterations, .. } = self.rule;
+        let ExtrapolationRule { iterations, .. } = self.extrapolation.rule();
         let spec = RunSpec { trace: (&*self.archive).into(), fast_forward: true, ..spec.clone() };
         let simulation = Simulation::load(&spec)?;
-        simulation.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-        let outcome = simulation.replay(&Progress::new(spec.threads))?;
-        simulation.outcome_warnings(&outcome).iter().for_each(|warning| tracing::warn!("{warning}"));
+        let outcome = replay(&simulation)?;
         if let Some(path) = record {
-            std::fs::copy(&self.archive, path)
-                .with_context(|| format!("the recorded trace {}", path.display()))?;
+            self.copy_archive(path).with_context(|| format!("the recorded trace {}", path.display()))?;
         }
         let left = format!(
             "the program was left after {executed} equal iterations of each rank (--extrapolate): {iterations} of them were replayed, \
              without what would follow them"
         );
         finish(&spec, Report::new(&simulation, &outcome), &outcome, vec![left])
+    }
+
+    fn copy_archive(&self, path: &Path) -> io::Result<u64> {
+        let mut copy = AtomicFile::create(path)?;
+        io::copy(&mut File::open(&self.archive)?, &mut copy)?;
+        copy.commit()
     }
 }
