@@ -28,8 +28,8 @@ pub struct Capabilities {
     pub factors: bool,
     /// Rates are max-min fair at every event, or those of the message alone, so that a certificate of them can be verified.
     pub certificate: bool,
-    /// What happens before a [change](Capabilities::changes) of resources does not depend on it: states until then are those of a machine
-    /// that does not change.
+    /// No event depends on a [change](Capabilities::changes) of resources after it: until a change, states are those of a machine that does
+    /// not change.
     pub foresees_no_changes: bool,
     /// Work that is in progress can be [abandoned](NetworkModel::abandon).
     pub abandonment: bool,

@@ -46,9 +46,7 @@ impl RecordedNoise {
             u128::from(rounds) * u128::from(all) + u128::from(self.sums[here]),
         )
     }
-}
 
-impl RecordedNoise {
     /// Returns the begin of an event of the recurring trace \[ps\].
     fn begin_of(&self, event: u64) -> u64 {
         let count = self.begins.len() as u64;

@@ -26,7 +26,7 @@ pub(super) fn is_complete_anchor(path: &Path) -> io::Result<bool> {
     Ok(bytes[..end].ends_with(&[END_OF_FILE, END_OF_CHUNK]))
 }
 
-/// What a file holds.
+/// Kind of a file, by its records.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Definitions,

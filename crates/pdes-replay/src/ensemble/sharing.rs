@@ -1,4 +1,4 @@
-//! What runs of an ensemble share: the run without failures until the first one of each.
+//! The past that runs of an ensemble share: the run without failures, until the first failure of each.
 
 use pdes_core::SimTime;
 use replay::{Digest, Outcome, Simulation};
