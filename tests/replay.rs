@@ -76,6 +76,8 @@ mod mistakes;
 mod network_models;
 #[path = "replay/noise.rs"]
 mod noise;
+#[path = "replay/offload.rs"]
+mod offload;
 #[path = "replay/one_sided.rs"]
 mod one_sided;
 #[path = "replay/online.rs"]

@@ -10,7 +10,7 @@ use pdes_replay::{Execution, Feature, Model};
 use super::Page;
 
 /// The rows of the table, in the order of the type, with the pages of the book.
-const FEATURES: [(Feature, &str, &str); 26] = [
+const FEATURES: [(Feature, &str, &str); 28] = [
     (Feature::Threads, "threads", "parallel.md"),
     (Feature::Processes, "processes", "parallel.md#processes"),
     (Feature::Checkpoints, "checkpoints", "checkpoints.md"),
@@ -18,6 +18,8 @@ const FEATURES: [(Feature, &str, &str); 26] = [
     (Feature::LinkLoads, "link loads", "links.md"),
     (Feature::HostLoads, "energy", "energy.md"),
     (Feature::Noise, "noise", "noise.md"),
+    (Feature::Offload, "accelerators", "model.md#accelerators"),
+    (Feature::SharedAccelerators, "accelerators of several hosts", "model.md#accelerators"),
     (Feature::Changes, "changes of resources", "jobs.md#profiles"),
     (Feature::CriticalPath, "critical path", "critical-path.md"),
     (Feature::Timeline, "timeline", "timelines.md"),

@@ -24,7 +24,7 @@ pub struct EnergySection {
     /// Parts whose energy the report lists one by one.
     #[schemars(extend("default" = []))]
     pub by: Vec<EnergyPart>,
-    /// Power of hosts by their names; a `*` at the end stands for any characters, and the longest name counts.
+    /// Power of hosts by their names; `*` stands for any text, and the longest name counts.
     #[schemars(extend("x-default" = "that of the platform file (`wattage_per_state`, `wattage_off`)"))]
     pub hosts: BTreeMap<String, HostPower>,
     /// Power of links by their names, as that of hosts.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use mpi_model::{ActionKind, Statistics, region_name};
-use netmodel::{HostId, Platform};
+use mpi_model::{ActionKind, region_name};
+use netmodel::HostId;
 use pdes_core::{Rank, SimDuration, SimTime};
 use replay::{Outcome, Placement, ProgramOutcome, Simulation};
 use trace_mmap::{LocationId, Trace};
@@ -59,7 +59,7 @@ impl EnergyShares {
         frequencies: &BTreeMap<String, f64>,
     ) -> Self {
         let jobs = jobs_of(simulation, outcome);
-        let hosts = host_parts(simulation.platform(), (&jobs, frequencies), energy);
+        let hosts = host_parts(simulation, (&jobs, frequencies), energy);
         let mut shares = Self {
             jobs_j: Vec::new(),
             ranks_j: Vec::new(),
@@ -68,7 +68,7 @@ impl EnergyShares {
             unassigned_j: 0.0,
         };
         for job in jobs {
-            let of_rank = |rank| shares.add_rank((job, frequencies), rank, &hosts, energy.time);
+            let of_rank = |rank| shares.add_rank(simulation, (job, frequencies), rank, &hosts, energy.time);
             let ranks_j: Vec<f64> = (0..job.1.ranks()).map(Rank::new).map(of_rank).collect();
             shares.jobs_j.push(ranks_j.iter().sum());
             shares.ranks_j.push(ranks_j);
@@ -80,21 +80,22 @@ impl EnergyShares {
     /// Adds what a rank does, and returns its energy \[J\].
     fn add_rank(
         &mut self,
-        ((program, trace, placement), frequencies): (Job<'_>, &Frequencies),
+        simulation: &Simulation,
+        (job, frequencies): (Job<'_>, &Frequencies),
         rank: Rank,
         hosts: &[HostPart],
         time: SimDuration,
     ) -> f64 {
+        let (program, trace, placement) = job;
         let statistics = &program.statistics[rank.index()];
-        let host = hosts[placement.host(rank).index()];
-        let run_s = run_time_s(program, rank);
-        let idle_j = match time.as_secs_f64() {
-            0.0 => 0.0,
-            time_s => host.idle_j * run_s / (time_s * f64::from(host.ranks)),
-        };
-        let compute_s = weighted_time_s(statistics, |site| region_of(trace, rank, site), frequencies);
-        let busy_j = host.busy_j
-            * if host.compute_s > 0.0 { compute_s / host.compute_s } else { part(run_s, host.run_s) };
+        let (run_s, time_s) = (run_time_s(program, rank), time.as_secs_f64());
+        let (mut idle_j, mut busy_j) = (0.0, 0.0);
+        for (host, compute_s) in weighted_times_s(simulation, job, rank, frequencies) {
+            let host = hosts[host.index()];
+            idle_j += if time_s > 0.0 { host.idle_j * run_s / (time_s * f64::from(host.ranks)) } else { 0.0 };
+            busy_j += host.busy_j
+                * if host.compute_s > 0.0 { compute_s / host.compute_s } else { part(run_s, host.run_s) };
+        }
         let all_s: f64 = statistics.kinds().map(|kind| statistics.time(kind).as_secs_f64()).sum();
         for kind in statistics.kinds() {
             let kind_s = statistics.time(kind).as_secs_f64();
@@ -113,7 +114,8 @@ impl EnergyShares {
             }
             let name = region.site().map_or("", |site| region_of(trace, rank, site));
             let weighted_s = computing_s * power_of(frequencies, name);
-            let region_j = idle_j * part(region_s, all_s) + busy_j * part(weighted_s, compute_s);
+            let host = hosts[simulation.computing_host(placement, rank, name).index()];
+            let region_j = idle_j * part(region_s, all_s) + host.busy_j * part(weighted_s, host.compute_s);
             if region_j > 0.0 {
                 *self.regions_j.entry(name.to_owned()).or_default() += region_j;
             }
@@ -124,10 +126,11 @@ impl EnergyShares {
 
 /// Returns the energy of each host with and without computations, and what its ranks do there.
 fn host_parts(
-    platform: &Platform,
+    simulation: &Simulation,
     (jobs, frequencies): (&[Job<'_>], &Frequencies),
     energy: &Energy,
 ) -> Vec<HostPart> {
+    let platform = simulation.platform();
     let end = SimTime::ZERO + energy.time;
     let part = |(host, &all_j): (HostId, &f64)| {
         let Some(power) = platform.power().hosts.get(&host) else { return HostPart::default() };
@@ -136,12 +139,15 @@ fn host_parts(
         HostPart { idle_j, busy_j: all_j - idle_j, ..HostPart::default() }
     };
     let mut hosts: Vec<HostPart> = (0..).map(HostId::new).zip(&energy.hosts_j).map(part).collect();
-    for (program, trace, placement) in jobs {
-        for (rank, statistics) in (0..).map(Rank::new).zip(&program.statistics) {
-            let host = &mut hosts[placement.host(rank).index()];
-            host.ranks += 1;
-            host.compute_s += weighted_time_s(statistics, |site| region_of(trace, rank, site), frequencies);
-            host.run_s += run_time_s(program, rank);
+    for &job in jobs {
+        let (program, trace, _) = job;
+        for rank in (0..trace.ranks()).map(Rank::new) {
+            for (host, compute_s) in weighted_times_s(simulation, job, rank, frequencies) {
+                let host = &mut hosts[host.index()];
+                host.ranks += 1;
+                host.compute_s += compute_s;
+                host.run_s += run_time_s(program, rank);
+            }
         }
     }
     hosts
@@ -165,20 +171,36 @@ fn power_of(frequencies: &Frequencies, region: &str) -> f64 {
     frequencies.get(region).map_or(1.0, |frequency| frequency.powi(3))
 }
 
-/// Returns the time of computations, each weighted by its power \[s\].
-fn weighted_time_s<'a>(
-    statistics: &Statistics,
-    region_of: impl Fn(LocationId) -> &'a str,
+/// Returns the hosts on which a rank computes, its own first, and the time of its computations there, each weighted by its power \[s\].
+fn weighted_times_s(
+    simulation: &Simulation,
+    (program, trace, placement): Job<'_>,
+    rank: Rank,
     frequencies: &Frequencies,
-) -> f64 {
-    let all_s = statistics.time(ActionKind::Compute).as_secs_f64();
-    let regions = statistics.breakdown().into_iter().filter(|_| !frequencies.is_empty());
-    let saved_s = regions.flat_map(mpi_model::Breakdown::regions).map(|region| {
+) -> Vec<(HostId, f64)> {
+    let statistics = &program.statistics[rank.index()];
+    let own = placement.host(rank);
+    let mut times_s = vec![(own, statistics.time(ActionKind::Compute).as_secs_f64())];
+    if frequencies.is_empty() && simulation.spec().offloads.is_empty() {
+        return times_s;
+    }
+    for region in statistics.breakdown().into_iter().flat_map(mpi_model::Breakdown::regions) {
         let computing = region.shares().filter(|(kind, _)| *kind == ActionKind::Compute);
         let computing_s: f64 = computing.map(|(_, share)| share.time.as_secs_f64()).sum();
-        computing_s * (1.0 - power_of(frequencies, region.site().map_or("", &region_of)))
-    });
-    all_s - saved_s.sum::<f64>()
+        let name = region.site().map_or("", |site| region_of(trace, rank, site));
+        let weighted_s = computing_s * power_of(frequencies, name);
+        let host = simulation.computing_host(placement, rank, name);
+        if host == own {
+            times_s[0].1 += weighted_s - computing_s;
+            continue;
+        }
+        times_s[0].1 -= computing_s;
+        match times_s.iter_mut().find(|(known, _)| *known == host) {
+            Some((_, time_s)) => *time_s += weighted_s,
+            None => times_s.push((host, weighted_s)),
+        }
+    }
+    times_s
 }
 
 impl Energy {
@@ -190,9 +212,9 @@ impl Energy {
         outcome: &Outcome,
         frequencies: &BTreeMap<String, f64>,
     ) -> Self {
-        let (jobs, platform) = (jobs_of(simulation, outcome), simulation.platform());
-        let full = host_parts(platform, (&jobs, &Frequencies::new()), &self);
-        let weighted = host_parts(platform, (&jobs, frequencies), &self);
+        let jobs = jobs_of(simulation, outcome);
+        let full = host_parts(simulation, (&jobs, &Frequencies::new()), &self);
+        let weighted = host_parts(simulation, (&jobs, frequencies), &self);
         let mut saved_j = 0.0;
         for ((joules, full), weighted) in self.hosts_j.iter_mut().zip(full).zip(weighted) {
             let saved = full.busy_j * (1.0 - part(weighted.compute_s, full.compute_s));

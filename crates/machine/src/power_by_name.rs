@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 
-use netmodel::{HostId, HostPower, LinkId, LinkLoad, LinkLoads, LinkPower, Platform};
+use netmodel::{HostId, HostPower, LinkId, LinkLoad, LinkLoads, LinkPower, Platform, name_matches};
 use replay::PlatformChange;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Sets the power of hosts and links, and has the energy of their messages. A name that ends with `*` stands for all that begin like it; where several are about a host, the
+/// Sets the power of hosts and links, and has the energy of their messages. `*` in a name stands for any text; where several are about a host, the
 /// longest one counts. It takes the place of what the platform says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PowerByName {
@@ -39,7 +39,7 @@ pub struct MessageEnergy {
 pub enum PowerError {
     /// The platform has nothing of a name.
     #[error(
-        "[energy.{section}] {name:?}: the platform has no such {kind}; a * at the end of a name stands for any characters"
+        "[energy.{section}] {name:?}: the platform has no such {kind}; a * in a name stands for any text"
     )]
     Unknown {
         /// Section of the configuration.
@@ -116,12 +116,8 @@ fn find<'p, P>(by_name: &'p BTreeMap<String, P>, name: &str) -> Option<&'p P> {
 }
 
 fn find_pattern<'p, P>(by_name: &'p BTreeMap<String, P>, name: &str) -> Option<(&'p String, &'p P)> {
-    let known = by_name.iter().filter(|(pattern, _)| is_about(pattern, name));
-    known.max_by_key(|(pattern, _)| (!pattern.ends_with('*'), pattern.len()))
-}
-
-fn is_about(pattern: &str, name: &str) -> bool {
-    pattern.strip_suffix('*').map_or(pattern == name, |begin| name.starts_with(begin))
+    let known = by_name.iter().filter(|(pattern, _)| name_matches(pattern, name));
+    known.max_by_key(|(pattern, _)| (!pattern.contains('*'), pattern.len()))
 }
 
 fn check<'n, P, N: Iterator<Item = &'n str>>(
@@ -135,7 +131,7 @@ fn check<'n, P, N: Iterator<Item = &'n str>>(
         if !is_valid(power) {
             return Err(PowerError::Value { section, name: name() });
         }
-        if !names().any(|name| is_about(pattern, name)) {
+        if !names().any(|name| name_matches(pattern, name)) {
             return Err(PowerError::Unknown { section, name: name(), kind });
         }
     }

@@ -62,7 +62,14 @@ impl ChargedCall {
 
 /// Returns whether actions of a kind are calls that may have a cost: neither computations nor what takes no time.
 fn has_cost(kind: ActionKind) -> bool {
-    !matches!(kind, ActionKind::Compute | ActionKind::Sleep | ActionKind::Marker | ActionKind::Finalize)
+    !matches!(
+        kind,
+        ActionKind::Compute
+            | ActionKind::Copy
+            | ActionKind::Sleep
+            | ActionKind::Marker
+            | ActionKind::Finalize
+    )
 }
 
 /// Returns the size on which the cost of an action as a call depends.

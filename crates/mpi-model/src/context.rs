@@ -138,7 +138,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
             Pace::Steady(picos) => (flops, SimDuration::try_from_picos_f64(flops * picos)),
             _ => self.unsteady_computation(flops),
         };
-        let work = Work::Compute { flops };
+        let work = Work::Compute { flops, accelerator: None };
         if !is_ahead && duration.is_some() && self.submit_work(work, operation, outbox) {
             return Ok(true);
         }

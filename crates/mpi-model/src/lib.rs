@@ -85,7 +85,8 @@ pub use error::{ReplayError, ReplayErrorKind, RestoreError};
 pub use launcher::{CheckpointTimes, Launcher};
 pub use locks::{LockCall, LockMessage, LockName};
 pub use machine::{
-    DeviceHistory, FileAccess, FileOperation, FilePlace, Machine, StorageKind, UncontendedTransfer, Work,
+    Accelerator, DeviceHistory, FileAccess, FileOperation, FilePlace, Machine, StorageKind,
+    UncontendedTransfer, Work,
 };
 pub use observer::{
     ActionSpan, Analyses, Analysis, Carrier, Findings, Match, Network, ObservedRank, Observer, Peer,

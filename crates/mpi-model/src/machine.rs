@@ -96,6 +96,29 @@ pub trait Machine: Sync {
         SimDuration::ZERO
     }
 
+    /// Returns whether [accelerators](Machine::accelerator) compute for ranks; `false` by default.
+    fn has_accelerators(&self) -> bool {
+        false
+    }
+
+    /// Returns the accelerator on which the program of a rank computes in a region; `None` (the default) where a core of its host does.
+    fn accelerator(&self, rank: Rank, region: &str) -> Option<Accelerator<Self::Route>> {
+        let _ = (rank, region);
+        None
+    }
+
+    /// Returns the time of a computation on an accelerator without a work request that begins at an instant; `None` where it exceeds a
+    /// [`SimDuration`]. By default, the speed stays that at the begin of the run.
+    fn accelerator_time(
+        &self,
+        accelerator: &Accelerator<Self::Route>,
+        flops: f64,
+        begin: SimTime,
+    ) -> Option<SimDuration> {
+        let _ = begin;
+        SimDuration::try_from_picos_f64(flops * (1e12 / accelerator.speed))
+    }
+
     /// Returns the bandwidth with which a rank reads and writes the memory of its host \[B/s\]; infinite by default.
     fn memory_bandwidth(&self, rank: Rank) -> f64 {
         let _ = rank;
@@ -151,6 +174,21 @@ impl UncontendedTransfer {
     }
 }
 
+/// Accelerator on which the program of a rank computes in a region.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Accelerator<Route> {
+    /// Number of its host.
+    pub host: u32,
+    /// Speed of one of its cores [flop/s] at the begin of the run.
+    pub speed: f64,
+    /// Bandwidth with which a rank reads and writes its memory \[B/s\].
+    pub memory_bandwidth: f64,
+    /// Route and size of the copy to it where the region begins.
+    pub copy_in: Option<(Route, Bytes)>,
+    /// Route and size of the copy from it where the region ends.
+    pub copy_out: Option<(Route, Bytes)>,
+}
+
 /// Work that ranks ask of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Work<Route> {
@@ -161,10 +199,12 @@ pub enum Work<Route> {
         /// Size on the wire, envelope included \[B\].
         bytes: Bytes,
     },
-    /// Computation on a core of the rank's host.
+    /// Computation on a core.
     Compute {
         /// Number of floating-point operations.
         flops: f64,
+        /// Number of the host of the accelerator that computes; by default the host of the rank does.
+        accelerator: Option<u32>,
     },
     /// Operation on a file.
     Access(FileAccess),

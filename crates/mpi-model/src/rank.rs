@@ -8,6 +8,7 @@ mod checkpoint;
 pub(crate) mod file;
 mod graph;
 pub(crate) mod launch;
+mod offload;
 mod outcome;
 mod pending;
 mod probe;
@@ -36,6 +37,7 @@ pub use boundary::{Interval, RankAtCut};
 use file::Files;
 use graph::GraphRunner;
 use launch::Launched;
+use offload::Offload;
 use pending::Pending;
 use program::Program;
 
@@ -62,6 +64,8 @@ pub struct RankProcess<'t, M: Machine, A: Analysis = Analyses<'t>> {
     computations_ahead: u8,
     /// Factor of the duration of computations in the current region of the program.
     compute_factor: f64,
+    /// Accelerator of the current region, where the machine has accelerators.
+    offload: Option<Box<Offload<M::Route>>>,
     /// Number of conditional events granted.
     granted_events: u64,
     boundary_action: BoundaryAction,
@@ -108,7 +112,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             PointToPoint::new(replay, me).map_err(|kind| ReplayError { rank: me, action: 0, kind })?;
         let trace = replay.trace.rank(me);
         let context = RankContext::new(replay, me);
-        let compute_factor = context.compute_factor("");
+        let (compute_factor, offload) = (context.compute_factor(""), Offload::new(&context));
         let mut process = Self {
             context,
             point_to_point,
@@ -119,6 +123,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             awaited: None,
             computations_ahead: 0,
             compute_factor,
+            offload,
             granted_events: 0,
             boundary_action: BoundaryAction::default(),
             files: Files::default(),
@@ -368,7 +373,10 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             Token::EagerArrived { id, at } => point_to_point.eager_arrived(context, id, at),
             Token::WorkDone { at, operation: None } => {
                 context.thread.clock = at;
-                if let Pending::Work { done, .. } | Pending::Access { done, .. } = &mut self.pending {
+                if let Pending::Work { done, .. }
+                | Pending::Access { done, .. }
+                | Pending::Copy { done, .. } = &mut self.pending
+                {
                     *done = true;
                 }
                 return Ok(Wake::Ready);

@@ -110,6 +110,8 @@ action_kinds! {
     /// `win_flush`, `win_flush_local`, `win_flush_all`, `win_flush_local_all`.
     WindowFlush = "win_flush",
     WindowFree = "win_free",
+    /// Copies to and from accelerators, where regions of the program begin and end.
+    Copy = "copy",
 }
 
 impl ActionKind {

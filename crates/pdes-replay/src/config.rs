@@ -17,6 +17,7 @@ pub(crate) use paths::{resolve_path, resolve_paths};
 use resolve::Generate;
 use sections::Sections;
 
+mod offload;
 mod online_section;
 mod paths;
 mod registries;

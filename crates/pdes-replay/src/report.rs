@@ -32,7 +32,7 @@ use netmodel::{NetworkParameters, RoutingRule};
 use outputs::write_json;
 use pdes_core::Progress;
 use replay::{
-    CheckpointSummary, Digest, FastForward, NetworkPreset, Outcome, PartitionCut, PlacementPolicy,
+    CheckpointSummary, Digest, FastForward, NetworkPreset, Offload, Outcome, PartitionCut, PlacementPolicy,
     RecordedSpeed, RunError, RunSpec, Simulation,
 };
 use serde::Serialize;
@@ -196,6 +196,8 @@ pub struct Parameters {
     pub bytes_per_flop: f64,
     /// The same in regions of the program that differ.
     pub region_bytes_per_flop: BTreeMap<String, f64>,
+    /// Regions of the program that accelerators compute.
+    pub offload: Vec<Offload>,
     /// Path of the platform, or `"inline"`.
     pub platform: String,
     /// Path of the hosts file; null if `placement` says where ranks run.
@@ -443,6 +445,7 @@ impl Parameters {
             region_speeds: spec.mpi.region_speeds.clone(),
             bytes_per_flop: spec.mpi.bytes_per_flop,
             region_bytes_per_flop: spec.mpi.region_bytes_per_flop.clone(),
+            offload: spec.offloads.clone(),
             platform: spec.platform.to_string(),
             hosts: spec.hosts.as_ref().map(|hosts| hosts.display().to_string()),
             placement: spec.placement,

@@ -1,6 +1,6 @@
 //! Allocation: the hosts that each program of a run gets, in the order of the programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use netmodel::{HostId, NetworkLevel, Platform};
 use trace_mmap::{PairTraffic, Trace};
@@ -15,14 +15,16 @@ use crate::programs::ProgramSpec;
 pub(crate) struct Allocation<'a> {
     platform: &'a Platform,
     seed: u64,
+    /// Hosts that policies pass over.
+    accelerators: BTreeSet<HostId>,
     /// First program on each host that has any.
     users: BTreeMap<HostId, &'a ProgramSpec>,
 }
 
 impl<'a> Allocation<'a> {
-    /// Makes the allocation of no hosts. The seed is that of random placements.
-    pub(crate) fn new(platform: &'a Platform, seed: u64) -> Self {
-        Self { platform, seed, users: BTreeMap::new() }
+    /// Makes the allocation of no hosts. The seed is that of random placements; policies place no ranks on accelerators.
+    pub(crate) fn new(platform: &'a Platform, seed: u64, accelerators: BTreeSet<HostId>) -> Self {
+        Self { platform, seed, accelerators, users: BTreeMap::new() }
     }
 
     /// Places the ranks of programs: first those with hosts files, then the others on the hosts that are left for them, each in their order.
@@ -118,8 +120,10 @@ impl<'a> Allocation<'a> {
     /// Returns the hosts that a policy may take, in the order in which it does.
     fn ordered_hosts(&self, spec: &ProgramSpec, ranks: u32) -> Vec<HostId> {
         let platform = self.platform;
-        let is_free =
-            |host: &HostId| self.users.get(host).is_none_or(|user| !(user.is_exclusive || spec.is_exclusive));
+        let is_free = |host: &HostId| {
+            !self.accelerators.contains(host)
+                && self.users.get(host).is_none_or(|user| !(user.is_exclusive || spec.is_exclusive))
+        };
         let all = (0..).map(HostId::new).take(platform.hosts().len());
         let mut free: Vec<HostId> = all.filter(is_free).collect();
         match spec.placement {

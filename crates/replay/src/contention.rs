@@ -1,12 +1,13 @@
 //! Machine whose links and cores are shared, and its regions.
 
-use mpi_model::{Completion, FilePlace, Machine, UncontendedTransfer, Work};
+use mpi_model::{Accelerator, Completion, FilePlace, Machine, UncontendedTransfer, Work};
 use netmodel::epoch::EpochError;
 use netmodel::{ContentionFree, HostId, NetworkParameters, Platform, Regions, Resource, RouteError};
 use pdes_core::{Bytes, Rank, RegionIndex, SimDuration, SimTime};
 
 use crate::Placement;
 use crate::noise::{HostNoise, RankNoise};
+use crate::offload::Accelerators;
 use crate::simulation::RunError;
 use crate::spec::{Epoch, RunSpec};
 use crate::storage::find_file;
@@ -21,6 +22,7 @@ pub struct SharedMachine<'a> {
     /// Flags of the ranks that have a host of their own, if such ranks compute ahead.
     lone_ranks: Option<Box<[bool]>>,
     noise: Option<RankNoise<'a>>,
+    accelerators: Option<&'a Accelerators>,
 }
 
 /// Source and destination host of a message.
@@ -41,13 +43,18 @@ impl<'a> SharedMachine<'a> {
     /// Creates the machine of ranks placed on a platform.
     pub fn new(platform: &'a Platform, placement: &'a Placement, parameters: &NetworkParameters) -> Self {
         let contention_free = ContentionFree::new(parameters);
-        Self { platform, placement, contention_free, lone_ranks: None, noise: None }
+        Self { platform, placement, contention_free, lone_ranks: None, noise: None, accelerators: None }
     }
 
     /// Adds noise to the computations of ranks.
     pub fn with_noise(self, noise: Option<&'a dyn HostNoise>) -> Self {
         let ranks = self.placement.hosts().len();
         Self { noise: noise.map(|noise| RankNoise::new(noise, ranks)), ..self }
+    }
+
+    /// Adds accelerators that compute for ranks.
+    pub(crate) fn with_accelerators(self, accelerators: Option<&'a Accelerators>) -> Self {
+        Self { accelerators, ..self }
     }
 
     /// Lets ranks with a host of their own, whose speed does not change, advance past their computations at once. This is for runs with epochs only: in an exact run
@@ -134,6 +141,15 @@ impl Machine for SharedMachine<'_> {
     fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> SimDuration {
         let delay = |noise: &RankNoise<'_>| noise.delay((rank, self.placement.host(rank)), begin, length);
         self.noise.as_ref().map_or(SimDuration::ZERO, delay)
+    }
+
+    fn has_accelerators(&self) -> bool {
+        self.accelerators.is_some()
+    }
+
+    fn accelerator(&self, rank: Rank, region: &str) -> Option<Accelerator<HostPair>> {
+        self.accelerators?
+            .find((self.platform, self.placement), rank, region, |src, dst| Ok(HostPair { src, dst }))
     }
 
     fn memory_bandwidth(&self, rank: Rank) -> f64 {

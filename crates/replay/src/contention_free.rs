@@ -2,12 +2,13 @@
 
 use std::convert::Infallible;
 
-use mpi_model::{DeviceHistory, FileAccess, FilePlace, Machine, UncontendedTransfer};
-use netmodel::{AccessHistory, ContentionFree, Platform, Resource, RouteError, UncontendedRoute};
+use mpi_model::{Accelerator, DeviceHistory, FileAccess, FilePlace, Machine, UncontendedTransfer};
+use netmodel::{AccessHistory, ContentionFree, HostId, Platform, Resource, RouteError, UncontendedRoute};
 use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 
 use crate::Placement;
 use crate::noise::{HostNoise, RankNoise};
+use crate::offload::Accelerators;
 use crate::storage::{addressed, find_file};
 
 /// A platform with placed ranks, without contention.
@@ -17,18 +18,24 @@ pub struct ContentionFreeMachine<'a> {
     placement: &'a Placement,
     model: ContentionFree,
     noise: Option<RankNoise<'a>>,
+    accelerators: Option<&'a Accelerators>,
 }
 
 impl<'a> ContentionFreeMachine<'a> {
     /// Creates the machine of ranks placed on a platform.
     pub fn new(platform: &'a Platform, placement: &'a Placement, model: ContentionFree) -> Self {
-        Self { platform, placement, model, noise: None }
+        Self { platform, placement, model, noise: None, accelerators: None }
     }
 
     /// Adds noise to the computations of ranks.
     pub fn with_noise(self, noise: Option<&'a dyn HostNoise>) -> Self {
         let ranks = self.placement.hosts().len();
         Self { noise: noise.map(|noise| RankNoise::new(noise, ranks)), ..self }
+    }
+
+    /// Adds accelerators that compute for ranks.
+    pub(crate) fn with_accelerators(self, accelerators: Option<&'a Accelerators>) -> Self {
+        Self { accelerators, ..self }
     }
 }
 
@@ -99,6 +106,25 @@ impl Machine for ContentionFreeMachine<'_> {
     fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> SimDuration {
         let delay = |noise: &RankNoise<'_>| noise.delay((rank, self.placement.host(rank)), begin, length);
         self.noise.as_ref().map_or(SimDuration::ZERO, delay)
+    }
+
+    fn has_accelerators(&self) -> bool {
+        self.accelerators.is_some()
+    }
+
+    fn accelerator(&self, rank: Rank, region: &str) -> Option<Accelerator<UncontendedRoute>> {
+        self.accelerators?.find((self.platform, self.placement), rank, region, |src, dst| {
+            self.model.route(self.platform, src, dst)
+        })
+    }
+
+    fn accelerator_time(
+        &self,
+        accelerator: &Accelerator<UncontendedRoute>,
+        flops: f64,
+        begin: SimTime,
+    ) -> Option<SimDuration> {
+        self.platform.compute_time(HostId::new(accelerator.host), flops, begin)
     }
 
     fn memory_bandwidth(&self, rank: Rank) -> f64 {

@@ -45,6 +45,10 @@ pub enum Feature {
     HostLoads,
     /// Noise of the operating systems of hosts.
     Noise,
+    /// Computations on accelerators.
+    Offload,
+    /// Accelerators of several hosts.
+    SharedAccelerators,
     /// Resources that change during the run.
     Changes,
     /// A critical path.
@@ -196,6 +200,14 @@ pub enum Obstacle {
     /// Iterations do not recur.
     #[error("noise makes each iteration another one")]
     Noise,
+    /// Operations of schedules are in no region.
+    #[error(
+        "compute.offload: the operations of GOAL schedules are in no region; place ranks on accelerators by a hosts file"
+    )]
+    NoRegions,
+    /// Computations of several hosts share cores.
+    #[error("accelerators that several hosts share have one order of events (compute.offload)")]
+    SharedAccelerators,
     /// Hosts have no loads.
     #[error(
         "energy: the model {0:?} records no loads of hosts; take network.model = {names}",
@@ -306,6 +318,7 @@ impl Execution {
                 "the events before a checkpoint are not saved: leave checkpoints out",
             ),
             (has(Feature::Noise), "the checker knows no noise"),
+            (has(Feature::Offload), "the checker knows no accelerators"),
             (has(Feature::Changes), "the checker knows no resources that change"),
             (
                 has(Feature::Timeline),
@@ -327,6 +340,7 @@ impl Execution {
             _ if is_launched => Err(Obstacle::LaunchOrder),
             _ if has(Feature::Locks) => Err(Obstacle::LockOrder),
             _ if has_ordered_files => Err(Obstacle::OrderedFiles),
+            _ if has(Feature::SharedAccelerators) => Err(Obstacle::SharedAccelerators),
             Parallelism::Uncontended | Parallelism::Regions if regions > 1 => Ok(ExecutionMode::Regions),
             Parallelism::Regions => Err(Obstacle::OneRegion),
             Parallelism::Windows if has(Feature::Profile) || has_parts => {
@@ -400,6 +414,7 @@ impl Execution {
             (Feature::FastForward, stepwise),
             (Feature::LinkLoads, (!capabilities.links).then_some(Obstacle::NoLinks(model.key))),
             (Feature::HostLoads, (!capabilities.host_loads).then_some(Obstacle::NoHostLoads(model.key))),
+            (Feature::Offload, has(Feature::Graph).then_some(Obstacle::NoRegions)),
             (Feature::Changes, (!capabilities.changes).then_some(Obstacle::NoChanges(model.key))),
             (Feature::CriticalPath, has(Feature::Changes).then_some(Obstacle::ChangingPath)),
             (Feature::Profile, not_profiled),
@@ -438,6 +453,7 @@ impl Execution {
             Feature::Deaths,
             Feature::Files,
             Feature::HostLoads,
+            Feature::Offload,
             Feature::Profile,
             Feature::RemoteFiles,
             Feature::SharedPointers,
@@ -452,6 +468,7 @@ fn schedule_obstacle(feature: Feature) -> Option<Obstacle> {
     Some(match feature {
         Feature::Graph | Feature::Noise => return None,
         Feature::Threads => Obstacle::OneOrder,
+        Feature::Offload => Obstacle::NoRegions,
         Feature::Processes => Obstacle::ScheduleOnProcesses,
         Feature::Checkpoints => Obstacle::ScheduleCheckpoints,
         Feature::Timeline => Obstacle::ScheduleTimeline,

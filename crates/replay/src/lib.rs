@@ -32,6 +32,7 @@ mod models;
 pub mod names;
 mod network_tag;
 mod noise;
+mod offload;
 mod partition;
 mod placement;
 mod platforms;
@@ -69,6 +70,7 @@ pub use models::{
 };
 pub use network_tag::NetworkTag;
 pub use noise::{ComputationNoise, HostNoise};
+pub use offload::{Offload, OffloadError};
 pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment, order_by_halves};
 pub use placement::{Placement, PlacementError, PlacementPolicy};
 pub use platforms::{PlatformFileError, read_platform};

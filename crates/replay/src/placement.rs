@@ -1,6 +1,6 @@
 //! Placement: the assignment of ranks to hosts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -55,6 +55,8 @@ pub struct Placement {
     hosts: Vec<HostId>,
     /// Number of ranks of each host, those of other programs included, up to the last one that has any.
     ranks: Vec<u32>,
+    /// Number of each rank among those of the program on its host, computed on first use.
+    places_on_hosts: OnceLock<Box<[u32]>>,
     /// The placement that was chosen during the run, in place of this one.
     chosen: OnceLock<Box<Placement>>,
 }
@@ -225,7 +227,7 @@ impl Placement {
     pub(crate) fn repeat(hosts: &[HostId], ranks: u32) -> Self {
         let hosts: Vec<HostId> = hosts.iter().copied().cycle().take(ranks as usize).collect();
         let ranks = count_residents(&hosts);
-        Self { hosts, ranks, chosen: OnceLock::new() }
+        Self { hosts, ranks, places_on_hosts: OnceLock::new(), chosen: OnceLock::new() }
     }
 
     /// Places ranks in blocks of about equal size on each host of a list.
@@ -266,6 +268,21 @@ impl Placement {
     #[inline]
     pub fn host(&self, rank: Rank) -> HostId {
         self.current().hosts[rank.index()]
+    }
+
+    /// Returns the number of a rank among those of the program on its host, from 0.
+    pub(crate) fn place_on_host(&self, rank: Rank) -> u32 {
+        let current = self.current();
+        let places = current.places_on_hosts.get_or_init(|| {
+            let mut taken = BTreeMap::<HostId, u32>::new();
+            let place = |host: &HostId| {
+                let taken = taken.entry(*host).or_default();
+                *taken += 1;
+                *taken - 1
+            };
+            current.hosts.iter().map(place).collect()
+        });
+        places[rank.index()]
     }
 
     /// Returns the share of a rank of the bandwidth of the memory of its host \[B/s\], which the ranks that compute at a time divide

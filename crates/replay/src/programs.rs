@@ -1,5 +1,6 @@
 //! The programs of a run: traces that are placed on hosts, each with the parameters of its MPI library and a start.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use trace_mmap::{LoadOptions, Trace, TraceError};
 use crate::allocation::Allocation;
 use crate::code::{GrowingTrace, RunningProgram};
 use crate::launches::Start;
+use crate::offload::Accelerators;
 use crate::placement::{Placement, PlacementPolicy};
 use crate::simulation::RunError;
 use crate::spec::{Polling, RunSpec};
@@ -113,6 +115,7 @@ impl Programs {
     pub(crate) fn open(
         spec: &RunSpec,
         platform: &Platform,
+        accelerators: Option<&Accelerators>,
         options: &LoadOptions<'_>,
     ) -> Result<Self, RunError> {
         let specs = [spec.program()].into_iter().chain(spec.other_programs.iter().cloned());
@@ -127,7 +130,9 @@ impl Programs {
             Ok((program, trace))
         });
         let opened = opened.collect::<Result<Vec<_>, RunError>>()?;
-        let placements = Allocation::new(platform, spec.seed).place(&opened)?;
+        let placements =
+            Allocation::new(platform, spec.seed, accelerators.map_or(BTreeSet::new(), Accelerators::all));
+        let placements = placements.place(&opened)?;
         let first_lp = LpId::new(0);
         let programs = opened.into_iter().zip(placements);
         let mut programs: Vec<Program> =

@@ -168,8 +168,9 @@ where
                 let sent = self.network.send(message);
                 sent.expect("a rank resolves its route before it sends");
             }
-            Work::Compute { flops } => {
-                self.network.compute(at, self.lp_hosts.of(from), flops, tag);
+            Work::Compute { flops, accelerator } => {
+                let host = accelerator.map_or_else(|| self.lp_hosts.of(from), HostId::new);
+                self.network.compute(at, host, flops, tag);
             }
             Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), tag),
             Work::Abandon { first, end } => {

@@ -13,7 +13,7 @@ mod run;
 mod switches;
 mod warnings;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -21,10 +21,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mpi_model::{EventSink, Excerpt, Statistics};
-use netmodel::Platform;
 use netmodel::flow::windows::{WindowError, window};
+use netmodel::{HostId, Platform};
 use pdes_core::{
-    Cluster, Engine, LpId, Partition, RegionBlocks, RegionIndex, RegionalEngine, RunAhead, SimDuration,
+    Cluster, Engine, LpId, Partition, Rank, RegionBlocks, RegionIndex, RegionalEngine, RunAhead, SimDuration,
 };
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
@@ -33,6 +33,7 @@ use crate::checkpoint::{PastSharing, StopHandle};
 use crate::contention::RegionPlan;
 use crate::execution::{Execution, ExecutionMode, Feature};
 use crate::models::{Network, Parallelism};
+use crate::offload::{Accelerators, check_regions};
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
 use crate::profile::read_region_costs;
@@ -66,6 +67,9 @@ const MAX_RECORDED_LINKS: usize = 1 << 16;
 pub struct Simulation {
     spec: RunSpec,
     platform: Platform,
+    accelerators: Option<Accelerators>,
+    /// Hosts whose ranks compute on each accelerator.
+    accelerator_users: BTreeMap<HostId, BTreeSet<HostId>>,
     programs: Programs,
     /// Regions with epochs, or without contention where accesses to files need the order of time.
     regions: Option<RegionPlan>,
@@ -242,7 +246,18 @@ impl Simulation {
         let region_costs = region_costs.map(|(path, plan)| read_region_costs(path, plan.count));
         let region_costs = region_costs.transpose()?;
         let options = LoadOptions { progress: Some(actions), ..spec.load_options() };
-        let programs = Programs::open(spec, &platform, &options)?;
+        let accelerators = Accelerators::new(&spec.offloads, &platform);
+        let programs = Programs::open(spec, &platform, accelerators.as_ref(), &options)?;
+        let accelerator_users = match &accelerators {
+            Some(accelerators) => {
+                let known = spec.deaths.is_none() && !programs.are_launched();
+                let hosts = programs.lp_hosts().iter().copied().collect::<BTreeSet<_>>();
+                let all = (0..).map(HostId::new).take(platform.hosts().len());
+                let computers = || &all.collect() - &accelerators.all();
+                accelerators.users(&platform, if known { hosts } else { computers() })?
+            }
+            None => BTreeMap::new(),
+        };
         let mut trace_features: BTreeSet<Feature> =
             programs.iter().flat_map(|program| file_features(program, &platform)).collect();
         let has_queues = trace_features.contains(&Feature::FileSystems);
@@ -256,6 +271,7 @@ impl Simulation {
             }
             Parallelism::Windows | Parallelism::None => epochs,
         };
+        regions.iter().try_for_each(|plan| check_regions(plan, &accelerator_users, &platform))?;
         for program in programs.iter() {
             check_switch_tree(&program.spec.mpi.collectives, &platform)?;
             let (grows, is_in_memory) = (program.trace.grows(), program.trace.is_in_memory());
@@ -264,6 +280,8 @@ impl Simulation {
             trace_features.extend(program.trace.has_graphs().then_some(Feature::Graph));
             trace_features.extend(program.trace.has_excluding_window_calls().then_some(Feature::Locks));
         }
+        let are_shared = accelerator_users.values().any(|users| users.len() > 1);
+        trace_features.extend(are_shared.then_some(Feature::SharedAccelerators));
         trace_features.extend((!programs.others().is_empty()).then_some(Feature::Programs));
         trace_features.extend(programs.are_launched().then_some(Feature::Launches));
         trace_features.extend(spec.scheduler.is_some().then_some(Feature::Scheduling));
@@ -279,6 +297,8 @@ impl Simulation {
         let simulation = Self {
             spec,
             platform,
+            accelerators,
+            accelerator_users,
             programs,
             regions,
             region_costs,
@@ -389,6 +409,7 @@ impl Simulation {
             (Feature::LinkLoads, spec.links == Some(true)),
             (Feature::HostLoads, spec.host_loads),
             (Feature::Noise, spec.noise.is_some()),
+            (Feature::Offload, self.accelerators.is_some()),
             (Feature::Changes, !self.platform.changes().is_empty()),
             (Feature::CriticalPath, spec.critical_path),
             (Feature::Timeline, spec.timeline.is_some()),
@@ -408,7 +429,7 @@ impl Simulation {
         *self.window.get_or_init(|| window(&self.platform, &self.spec.network))
     }
 
-    /// Cuts the hosts into regions for this number of threads, with about the same number of ranks.
+    /// Cuts the hosts into regions for this number of threads, with about the same number of ranks, and accelerators with their hosts.
     pub(crate) fn window_plan(&self, window: SimDuration, threads: usize) -> RegionPlan {
         let ranks = self.programs.lps();
         let mut residents = vec![0_u64; self.platform.hosts().len()];
@@ -422,13 +443,22 @@ impl Simulation {
         let before =
             residents.iter().scan(0, |sum, residents| Some(std::mem::replace(sum, *sum + residents)));
         let home = |before: u64| (before * u64::from(regions) / u64::from(ranks)).min(u64::from(regions) - 1);
-        let hosts = before.map(|before| home(before) as RegionIndex).collect();
+        let mut hosts: Vec<RegionIndex> = before.map(|before| home(before) as RegionIndex).collect();
+        for (accelerator, users) in &self.accelerator_users {
+            let user = users.first().expect("an accelerator has users");
+            hosts[accelerator.index()] = hosts[user.index()];
+        }
         RegionPlan { hosts, count: regions, span: window, regions: None }
     }
 
     /// Returns whether iterations that repeat are skipped, on one process.
     pub(crate) fn fast_forwards(&self) -> bool {
         self.spec.fast_forward && self.execution(1).obstacle(Feature::FastForward).is_none()
+    }
+
+    /// Returns whether times by region are recorded: accelerators compute in some, and count by their loads.
+    pub(crate) fn records_region_times(&self) -> bool {
+        self.spec.region_times || self.spec.host_loads && self.accelerators.is_some()
     }
 
     /// Returns the specification of the run.
@@ -449,6 +479,12 @@ impl Simulation {
     /// Returns the programs of the run, each with its trace and the placement of its ranks.
     pub fn loaded_programs(&self) -> impl Iterator<Item = (&ProgramSpec, &Trace, &Placement)> {
         self.programs.iter().map(|program| (&program.spec, &program.trace, &program.placement))
+    }
+
+    /// Returns the host on which a rank of a program with a placement computes in a region: its own, or an accelerator.
+    pub fn computing_host(&self, placement: &Placement, rank: Rank, region: &str) -> HostId {
+        let accelerator = self.accelerators.as_ref().and_then(|all| all.host(placement, rank, region));
+        accelerator.unwrap_or_else(|| placement.host(rank))
     }
 
     /// Returns the placement of the ranks of the first program of the run.

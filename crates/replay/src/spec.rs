@@ -20,6 +20,7 @@ use crate::host_deaths::HostDeaths;
 use crate::launches::{JobScheduler, Start};
 use crate::models::{MODELS, Model};
 use crate::noise::HostNoise;
+use crate::offload::Offload;
 use crate::partition::PartitionSource;
 use crate::placement::PlacementPolicy;
 use crate::platforms::{PlatformFileError, read_platform};
@@ -75,6 +76,8 @@ pub struct RunSpec {
     pub changes: Vec<ResourceChange>,
     /// Noise of the operating systems of hosts, if there is any.
     pub noise: Option<Arc<dyn HostNoise>>,
+    /// Regions of the programs whose computations accelerators do.
+    pub offloads: Vec<Offload>,
     /// Profiles of resources, in place of those of the platform.
     pub profiles: Vec<ProfileSpec>,
     /// The network model.
@@ -168,6 +171,7 @@ impl RunSpec {
             seed: 0,
             changes: Vec::new(),
             noise: None,
+            offloads: Vec::new(),
             profiles: Vec::new(),
             platform,
             hosts: None,

@@ -290,6 +290,7 @@ fn category(kind: ActionKind) -> &'static str {
     match kind {
         ActionKind::Compute => "compute",
         ActionKind::Sleep => "sleep",
+        ActionKind::Copy => "copy",
         _ => "mpi",
     }
 }

@@ -217,14 +217,14 @@ fn region_of_wait(state: WaitState) -> u32 {
 
 /// Returns true if a call may send messages.
 fn may_send(kind: ActionKind) -> bool {
-    use ActionKind::{Finalize, Isend, Marker, Send, SendRecv, Start};
+    use ActionKind::{Copy, Finalize, Isend, Marker, Send, SendRecv, Start};
     matches!(kind, Send | Isend | SendRecv | Start)
-        || (kind >= ActionKind::Barrier && !matches!(kind, Marker | Finalize))
+        || (kind >= ActionKind::Barrier && !matches!(kind, Copy | Marker | Finalize))
 }
 
 fn role(kind: ActionKind) -> Role {
     match kind {
-        ActionKind::Compute | ActionKind::Sleep | ActionKind::Marker => Role::User,
+        ActionKind::Compute | ActionKind::Copy | ActionKind::Sleep | ActionKind::Marker => Role::User,
         ActionKind::Finalize => Role::Call,
         ActionKind::Barrier => Role::Barrier,
         kind if kind < ActionKind::Barrier => Role::PointToPoint,

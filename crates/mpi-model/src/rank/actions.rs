@@ -76,6 +76,9 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             Action::Init | Action::Communicator => Ok(self.end(ActionKind::Marker)),
             Action::Location(site) => {
                 context.observers.region_entered(site);
+                if self.offload.is_some() {
+                    return self.change_region(site, outbox);
+                }
                 self.enter_region(site);
                 Ok(self.end(ActionKind::Marker))
             }
@@ -149,7 +152,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
 
     /// Sets the speed of computations to that of a region of the program, where regions have speeds.
     #[inline]
-    fn enter_region(&mut self, site: LocationId) {
+    pub(super) fn enter_region(&mut self, site: LocationId) {
         if self.context.replay.parameters.distinguishes_regions() {
             self.compute_factor = self.context.compute_factor(region_name(self.context.trace.location(site)));
         }
@@ -164,6 +167,11 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Replays a computation of the program.
     #[inline]
     fn compute(&mut self, flops: f64, outbox: &mut RankOutbox<'_, M>) -> Outcome<M::Error> {
+        if self.offload.is_some()
+            && let Some(outcome) = self.offload(flops, outbox)
+        {
+            return outcome;
+        }
         let is_ahead = self.runs_ahead();
         if self.context.start_computation(flops * self.compute_factor, is_ahead, None, outbox)? {
             return Ok(self.await_work(ActionKind::Compute));
@@ -205,7 +213,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         Ok(self.end(ActionKind::Sleep))
     }
 
-    fn await_work(&mut self, kind: ActionKind) -> Control {
+    pub(super) fn await_work(&mut self, kind: ActionKind) -> Control {
         self.keep_pending(Pending::Work { kind, done: false })
     }
 

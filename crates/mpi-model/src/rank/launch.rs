@@ -257,6 +257,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             | Pending::First { kind, .. }
             | Pending::Probe { kind, .. } => Some(kind),
             Pending::Operation { index } => self.collectives.kind(index),
+            Pending::Copy { .. } => Some(ActionKind::Copy),
             Pending::Nothing
             | Pending::AtEnd { .. }
             | Pending::Access { .. }

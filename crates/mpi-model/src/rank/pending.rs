@@ -28,6 +28,9 @@ pub(super) enum Pending {
     AtEnd { next: usize },
     /// The machine does work for the rank, or has done it.
     Work { kind: ActionKind, done: bool },
+    /// The machine copies data from the accelerator of the region that the program leaves for that of a call site, or to that of the
+    /// region that begins there, or has done it.
+    Copy { site: u32, leaves: bool, done: bool },
     /// The machine does a step of an access to a file, or has done it; `steps_done` includes it.
     Access { call: CallId, offset: u64, steps_done: u8, done: bool },
     /// A call completes those of its requests that are complete first; `left` are still to be chosen. `differs` from the recorded
@@ -80,6 +83,8 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             Pending::Nothing => Ok(Control::Continue),
             Pending::Work { kind, done: true } => Ok(self.end(kind)),
             pending @ Pending::Work { .. } => Ok(self.keep_pending(pending)),
+            Pending::Copy { site, leaves, done: true } => self.resume_copy(site, leaves, outbox),
+            pending @ Pending::Copy { .. } => Ok(self.keep_pending(pending)),
             Pending::Access { call, offset, steps_done, done: true } => {
                 self.resume_access(call, offset, steps_done, outbox)
             }

@@ -64,6 +64,7 @@ impl<M: Machine, A: Analysis> State for RankProcess<'_, M, A> {
             awaited,
             computations_ahead,
             compute_factor,
+            offload,
             granted_events,
             boundary_action: BoundaryAction { .. },
             files,
@@ -78,6 +79,8 @@ impl<M: Machine, A: Analysis> State for RankProcess<'_, M, A> {
         }
         visitor.plain(locks);
         collectives.visit(context, visitor);
+        visitor.context(offload.is_some());
+        offload.iter_mut().for_each(|offload| offload.visit(context, visitor));
         let RankContext {
             replay,
             me: _,

@@ -41,7 +41,7 @@ impl ActionKind {
     /// Returns whether an action of this kind is a call in which the library moves data: one that waits, tests or blocks. A call that
     /// starts a nonblocking operation returns at once.
     pub(crate) fn makes_progress(self) -> bool {
-        let is_call = !matches!(self, Self::Compute | Self::Sleep | Self::Marker);
+        let is_call = !matches!(self, Self::Compute | Self::Copy | Self::Sleep | Self::Marker);
         let is_start = matches!(
             self,
             Self::Isend

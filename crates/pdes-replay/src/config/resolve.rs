@@ -47,7 +47,7 @@ pub(super) fn spec(sections: Sections, generate: Generate) -> Result<RunSpec, Co
         profile,
         network,
         mpi,
-        compute,
+        mut compute,
         engine,
         parallel,
         // The command `online` reads it.
@@ -116,6 +116,7 @@ pub(super) fn spec(sections: Sections, generate: Generate) -> Result<RunSpec, Co
         replaced_factors: replaced_factors(&network, preset),
         network: network_parameters(network, preset)?,
         polling: polling(&mpi)?,
+        offloads: std::mem::take(&mut compute.offload).into_iter().map(Into::into).collect(),
         mpi: mpi_parameters(mpi, checked_computations(compute)?, preset)?,
         threads: threads(&engine)?,
         // The number of threads that read cannot change a result, and reading takes longer than many a replay.
@@ -319,7 +320,7 @@ fn checked_computations(section: ComputeSection) -> Result<ComputeSection, Confi
 
 fn mpi_parameters(
     section: MpiSection,
-    ComputeSection { region_speeds, bytes_per_flop, region_bytes_per_flop }: ComputeSection,
+    ComputeSection { region_speeds, bytes_per_flop, region_bytes_per_flop, .. }: ComputeSection,
     preset: &NetworkPreset,
 ) -> Result<Parameters, ConfigError> {
     let defaults = preset.mpi();

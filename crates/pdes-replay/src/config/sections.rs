@@ -17,6 +17,7 @@ use replay::{MODELS, Model, NetworkPreset, PlacementPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::offload::OffloadSection;
 use super::{OnlineSection, registries, value_schemas};
 
 /// Configuration of a run of pdes-replay: the trace, the machine, and the options.
@@ -350,6 +351,9 @@ pub(super) struct ComputeSection {
     /// The same in regions of the program that differ.
     #[schemars(extend("x-page" = "model.md#memory-bandwidth"))]
     pub(super) region_bytes_per_flop: BTreeMap<String, f64>,
+    /// Regions of the program that accelerators compute; the first entry that fits a region counts.
+    #[schemars(extend("x-page" = "model.md#accelerators"))]
+    pub(super) offload: Vec<OffloadSection>,
 }
 
 /// Library whose collective accesses to files are modelled.

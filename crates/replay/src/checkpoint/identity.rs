@@ -141,6 +141,7 @@ impl RunIdentity {
                 &[simulation.records_links().into()],
             ),
             IdentityPart::hashed("the noise", &spec.noise),
+            IdentityPart::hashed("compute.offload", &spec.offloads),
             IdentityPart::new("energy", spec.host_loads, &[spec.host_loads.into()]),
         ];
         parts.extend(files);

@@ -13,6 +13,7 @@ use trace_mmap::{RecordingNote, TraceError};
 use crate::checkpoint::{CheckpointError, ForeignPast};
 use crate::deadlock::Deadlock;
 use crate::execution::Obstacle;
+use crate::offload::OffloadError;
 use crate::partition::PartitionError;
 use crate::placement::PlacementError;
 use crate::platforms::PlatformFileError;
@@ -24,6 +25,9 @@ pub enum RunError {
     /// The states of another run are not those of this one.
     #[error(transparent)]
     Past(#[from] ForeignPast),
+    /// Regions of programs cannot be computed on accelerators.
+    #[error(transparent)]
+    Offload(#[from] OffloadError),
     /// There are no regions that could run in parallel.
     #[error(
         "nothing runs in parallel: the platform is one region, or a rank depends on the global event order, which needs one thread for all"

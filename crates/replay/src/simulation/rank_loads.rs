@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use mpi_model::ActionKind;
+use mpi_model::{ActionKind, Breakdown, region_name};
 use netmodel::{HostId, HostLoad, HostLoads};
-use pdes_core::SimDuration;
+use pdes_core::{Rank, SimDuration};
 
 use super::{Outcome, Simulation};
 
@@ -16,8 +16,17 @@ impl Simulation {
         let bin = SimDuration::from_picos(end.checked_next_power_of_two().unwrap_or(end));
         let mut busy = BTreeMap::<HostId, u64>::new();
         for (program, ended) in self.programs.iter().zip(&outcome.programs) {
-            for (&host, statistics) in program.placement.hosts().iter().zip(&ended.statistics) {
-                *busy.entry(host).or_default() += statistics.time(ActionKind::Compute).as_picos();
+            for (rank, statistics) in (0..).map(Rank::new).zip(&ended.statistics) {
+                let own = busy.entry(program.placement.host(rank)).or_default();
+                *own += statistics.time(ActionKind::Compute).as_picos();
+                for region in statistics.breakdown().into_iter().flat_map(Breakdown::regions) {
+                    let name =
+                        region.site().map_or("", |site| region_name(program.trace.rank(rank).location(site)));
+                    let computing = region.shares().filter(|(kind, _)| *kind == ActionKind::Compute);
+                    let picos: u64 = computing.map(|(_, share)| share.time.as_picos()).sum();
+                    *busy.entry(program.placement.host(rank)).or_default() -= picos;
+                    *busy.entry(self.computing_host(&program.placement, rank, name)).or_default() += picos;
+                }
             }
         }
         let load = |(host, picos): (HostId, u64)| {

@@ -212,7 +212,9 @@ impl Simulation {
         let model = ContentionFree::new(&self.spec.network);
         let noise = self.spec.noise.as_deref();
         let machine = |placement| {
-            ContentionFreeMachine::new(&self.platform, placement, model.clone()).with_noise(noise)
+            ContentionFreeMachine::new(&self.platform, placement, model.clone())
+                .with_noise(noise)
+                .with_accelerators(self.accelerators.as_ref())
         };
         let lp_hosts = LpHosts::new(self.programs.lp_hosts());
         let launches = self.launches(&lp_hosts);
@@ -305,7 +307,11 @@ impl Simulation {
         launches: Option<&'a Launches<'_>>,
     ) -> Vec<SharedMachine<'a>> {
         let (parameters, noise) = (&self.spec.network, self.spec.noise.as_deref());
-        let machine = |placement| SharedMachine::new(&self.platform, placement, parameters).with_noise(noise);
+        let machine = |placement| {
+            SharedMachine::new(&self.platform, placement, parameters)
+                .with_noise(noise)
+                .with_accelerators(self.accelerators.as_ref())
+        };
         self.placements(launches).into_iter().map(machine).collect()
     }
 
@@ -334,7 +340,7 @@ impl Simulation {
                 Some(launches) => world.with_launcher(launches, number),
                 None => world,
             };
-            let world = if self.spec.region_times { world.with_region_times() } else { world };
+            let world = if self.records_region_times() { world.with_region_times() } else { world };
             let world = if stops_at_iterations { world.stopping_at_iterations() } else { world };
             if self.spec.critical_path { world.with_critical_paths(program.ranks_of(mine)) } else { world }
         };

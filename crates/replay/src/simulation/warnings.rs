@@ -1,7 +1,7 @@
 //! Warnings about a simulation, which a user should know before trusting its result.
 
-use mpi_model::Parameters;
-use netmodel::{NetworkParameters, Preset};
+use mpi_model::{Parameters, region_name};
+use netmodel::{NetworkParameters, Preset, name_matches};
 use pdes_core::Rank;
 use trace_mmap::{Trace, UnmodelledCalls, check_collectives};
 
@@ -23,6 +23,7 @@ impl Simulation {
         }
         warnings.extend(self.spec.replaced_factors.iter().cloned());
         warnings.extend(self.factors_warning());
+        warnings.extend(self.offload_warnings());
         warnings.extend(self.surplus_threads_warning());
         warnings.extend(self.overcommitted_warning());
         if let ([_, ..], Some(first)) = (self.programs.others(), &self.spec.name) {
@@ -122,6 +123,24 @@ impl Simulation {
             "compute.{key} has no effect on {ranks}, the first on the host {}, which has no memory_bandwidth: give it one in the platform",
             first.name
         ))
+    }
+
+    /// Returns warnings of accelerators for regions that no rank enters.
+    fn offload_warnings(&self) -> Vec<String> {
+        let is_known = |region: &str| {
+            let loaded = |program: &Program| {
+                let mut ranks = program.trace.loaded_ranks().map(|rank| program.trace.rank(rank));
+                name_matches(region, "")
+                    || ranks.any(|rank| {
+                        rank.locations().any(|location| name_matches(region, region_name(location)))
+                    })
+            };
+            self.programs.iter().any(|program| program.trace.grows() || loaded(program))
+        };
+        let unknown = self.spec.offloads.iter().filter(|offload| !is_known(&offload.region));
+        unknown
+            .map(|offload| format!("compute.offload: no rank enters a region {:?}", offload.region))
+            .collect()
     }
 
     /// Returns a warning about threads for which there are no cores, if there are any.
