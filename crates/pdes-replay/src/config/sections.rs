@@ -352,7 +352,7 @@ pub(super) struct ComputeSection {
     #[schemars(extend("x-page" = "model.md#memory-bandwidth"))]
     pub(super) region_bytes_per_flop: BTreeMap<String, f64>,
     /// Regions of the program that accelerators compute; the first entry that fits a region counts.
-    #[schemars(extend("x-page" = "model.md#accelerators"))]
+    #[schemars(extend("x-default" = "none", "x-page" = "model.md#accelerators"))]
     pub(super) offload: Vec<OffloadSection>,
 }
 
