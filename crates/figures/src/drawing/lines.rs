@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 use super::{Area, DrawingError, DrawingResult, Legend, Svg, style_axes};
@@ -34,6 +35,8 @@ pub struct Lines {
     pub y_axis: String,
     /// Range of the horizontal axis.
     pub range: Range<f64>,
+    /// The horizontal axis is logarithmic; its range is above 0.
+    pub is_logarithmic: bool,
     /// Upper end of the vertical axis, which begins at 0.
     pub highest: f64,
     /// Meaning of the lines between points.
@@ -47,16 +50,23 @@ impl Lines {
     pub fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
         let names: Vec<_> = self.lines.iter().map(|line| (line.label.clone(), line.colour)).collect();
         let legend = Legend(if names.len() > 1 { &names } else { &[] });
-        legend.draw_above((width, 300), |_, area| self.draw_lines(area, width))
+        let range = self.range.clone();
+        legend.draw_above((width, 300), |_, area| match self.is_logarithmic {
+            true => self.draw_over(range.log_scale().base(2.0), area, width),
+            false => self.draw_over(range, area, width),
+        })
     }
 
-    fn draw_lines(&self, area: &Area<'_>, width: u32) -> DrawingResult {
+    fn draw_over<X>(&self, range: X, area: &Area<'_>, width: u32) -> DrawingResult
+    where
+        X: AsRangedCoord<CoordDescType: ValueFormatter<f64>, Value = f64>,
+    {
         let mut chart = ChartBuilder::on(area)
             .margin_top(10)
             .margin_right(18)
             .x_label_area_size(40)
             .y_label_area_size(64)
-            .build_cartesian_2d(self.range.clone(), 0.0..self.highest.max(f64::MIN_POSITIVE))?;
+            .build_cartesian_2d(range, 0.0..self.highest.max(f64::MIN_POSITIVE))?;
         style_axes(&mut chart.configure_mesh())
             .x_labels(if width < 500 { 4 } else { 10 })
             .x_label_formatter(&|value| axis_number(*value))

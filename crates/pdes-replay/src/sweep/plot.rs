@@ -42,6 +42,19 @@ pub(super) fn lines(results: &SweepResults) -> Vec<Figure> {
     axes.filter_map(|(axis, name)| line(results, axis, name)).collect()
 }
 
+/// Returns whether at least three values are multiples of each other rather than steps: each is at least 1.5 times the one before, and
+/// distances grow.
+fn are_multiples(values: impl Iterator<Item = f64>) -> bool {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    let distances: Vec<f64> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    values[0] > 0.0
+        && values.len() > 2
+        && values.windows(2).all(|pair| pair[1] >= 1.5 * pair[0])
+        && distances.windows(2).all(|pair| pair[1] > pair[0])
+}
+
 fn line(results: &SweepResults, axis: usize, name: &str) -> Option<Figure> {
     let mut series: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     let mut others = results.varying();
@@ -81,6 +94,7 @@ fn line(results: &SweepResults, axis: usize, name: &str) -> Option<Figure> {
         x_axis: name.to_owned(),
         y_axis: format!("simulated time [{}]", unit.name),
         range: least..most,
+        is_logarithmic: are_multiples(points().map(|point| point.0)),
         highest: highest / unit.seconds * 1.08,
         kind: LineKind::Sampled,
         lines: series.into_iter().enumerate().map(line).collect(),
@@ -88,4 +102,22 @@ fn line(results: &SweepResults, axis: usize, name: &str) -> Option<Figure> {
     Some(Figure::new(format!("over-{name}"), format!("Simulated time over {name}"), move |width| {
         lines.draw(width)
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_of_multiples_are_logarithmic() {
+        for (values, expected) in [
+            (&[64.0, 256.0, 64.0, 1024.0][..], true),
+            (&[1.0, 2.0, 3.0], false),
+            (&[8.0, 16.0, 24.0, 32.0], false),
+            (&[0.0, 1.0, 8.0], false),
+            (&[1.0, 1024.0], false),
+        ] {
+            assert_eq!(are_multiples(values.iter().copied()), expected, "{values:?}");
+        }
+    }
 }

@@ -67,6 +67,7 @@ fn rank_over_time(path: &CriticalPath, ranks: u32) -> Figure {
             x_axis: format!("simulated time [{}]", unit.name),
             y_axis: "rank".to_owned(),
             range: 0.0..(end / unit.seconds).max(f64::MIN_POSITIVE),
+            is_logarithmic: false,
             highest: f64::from(ranks.max(2) - 1) * 1.04,
             kind: LineKind::Exact,
             lines: vec![line],
