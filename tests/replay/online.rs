@@ -72,12 +72,7 @@ impl Program {
     /// Compiles `main` with a body; `rank` and `size` are known there.
     pub(crate) fn with_body(body: &str) -> Option<Self> {
         let folder = Folder::new();
-        let text = format!(
-            "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nint main(int argc, char **argv)\n{{\n\
-             int rank, size;\nMPI_Init(&argc, &argv);\nMPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
-             MPI_Comm_size(MPI_COMM_WORLD, &size);\n{body}\nMPI_Finalize();\nreturn 0;\n}}\n"
-        );
-        Self::compile(&folder.write("program.c", &text))
+        Self::compile(&folder.write("program.c", &main_with(body)))
     }
 
     fn command(&self, ranks: u32, flags: &[&str]) -> assert_cmd::Command {
@@ -101,6 +96,15 @@ impl Program {
         lines.sort_unstable();
         (lines, SavedReport::from_path(&report).unwrap().digest.to_string())
     }
+}
+
+/// Returns a program of a body.
+fn main_with(body: &str) -> String {
+    format!(
+        "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nint main(int argc, char **argv)\n{{\n\
+         int rank, size;\nMPI_Init(&argc, &argv);\nMPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+         MPI_Comm_size(MPI_COMM_WORLD, &size);\n{body}\nMPI_Finalize();\nreturn 0;\n}}\n"
+    )
 }
 
 #[test]
@@ -272,6 +276,26 @@ fn fixed_computations_take_their_time() {
     let (lines, _) = program.lines_and_digest(1, &flags);
     // Before the barriers, and before the clock.
     assert_eq!(lines, ["0.003000"]);
+}
+
+/// Measured computations are the processor time of the thread, whether they are short, so that the wall clock is read, or long.
+#[test]
+fn measured_computations_are_processor_time() {
+    let body = "double begin, spun = 0;\nstruct timespec t, pause = {0, 10000000};\n\
+        void spin(double s) {\ndouble first = 0, now = 0;\ndo {\nclock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);\n\
+        now = t.tv_sec + 1e-9 * t.tv_nsec;\nfirst = first ? first : now;\n} while (now < first + s);\nspun += now - first;\n}\n\
+        begin = MPI_Wtime();\n\
+        for (int i = 0; i < 500; i++) { spin(5e-6); MPI_Barrier(MPI_COMM_SELF); }\n\
+        for (int i = 0; i < 20; i++) { spin(1e-3); syscall(SYS_nanosleep, &pause, NULL); MPI_Barrier(MPI_COMM_SELF); }\n\
+        double simulated = MPI_Wtime() - begin;\n\
+        printf(\"%s\\n\", simulated > 0.9 * spun && simulated < 1.5 * spun ? \"ok\" : \"differs\");\n\
+        if (simulated <= 0.9 * spun || simulated >= 1.5 * spun) fprintf(stderr, \"%g s for %g s\\n\", simulated, spun);";
+    let text =
+        format!("#define _GNU_SOURCE\n#include <sys/syscall.h>\n#include <time.h>\n{}", main_with(body));
+    let folder = Folder::new();
+    let Some(program) = Program::compile(&folder.write("program.c", &text)) else { return };
+    let flags = ["--set", "online.computation='measured'", "--set", "online.clock='wtime'"];
+    assert_eq!(program.lines_and_digest(2, &flags).0, ["ok"; 2]);
 }
 
 /// Operations that a rank posts before it has the turn for the first time are not lost.

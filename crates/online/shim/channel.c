@@ -20,6 +20,7 @@ static void end_turn(void)
   while (atomic_load_explicit(&own->turn, memory_order_acquire) != TURN_RANK)
     syscall(SYS_futex, &own->turn, FUTEX_WAIT, TURN_SIMULATOR, NULL, NULL, 0);
   own->operations = 0;
+  has_waited();
 }
 
 /* The computation before the next operation [s]. */

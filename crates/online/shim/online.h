@@ -105,6 +105,8 @@ double count_computation(void);
 double pending_computation(void);
 void add_computation(double amount);
 void begin_computation(void);
+/* Says that this process has waited, so that the wall clock says nothing of its work. */
+void has_waited(void);
 /* Writes the place of a call as `, called from FILE+OFFSET`; returns the length. */
 int called_from(char *text, size_t size, const void *site);
 /* Warns at the end of the run, of a call. */

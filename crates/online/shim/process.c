@@ -28,8 +28,8 @@ static _Thread_local bool is_rank_thread;
 static _Thread_local int depth;
 static bool is_initialized, is_finalized;
 static int thread_level = MPI_THREAD_SINGLE;
-/* Work at the end of the last call, and computation since the last operation. */
-static double last_work, computation, clock_cost;
+/* Work at the last reading, the wall clock then, and the computation since the last operation. */
+static double last_work, last_wall, computation;
 /* Calls of this library by itself. */
 static int nested;
 
@@ -54,10 +54,13 @@ void depth_up(void) { depth++, nested--; }
 
 /* ---- computation ---- */
 
-static double cpu_time(void)
+/* The clock of the C library, which this library hides from programs: a system call for the time of a thread, none for the wall clock. */
+static int (*clock_of_system)(clockid_t, struct timespec *);
+
+static double read_clock(clockid_t clock)
 {
   struct timespec t;
-  syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
+  clock_of_system(clock, &t);
   return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
@@ -73,23 +76,52 @@ static void open_counter(void)
     fail("instructions are not counted here (%s): set online.computation = \"measured\"", strerror(errno));
 }
 
-/* What the thread has done so far: seconds, or instructions. */
-static double work(void)
+/* Of so short a time between two readings the wall clock is as good as that of the thread, which takes ten times as long to read: it is too
+   short for others to have run [s]. */
+static const double SHORT = 2e-5;
+/* What a reading takes, of a short time and of a long one. */
+static double short_cost, long_cost;
+
+/* Reads what the thread has done so far: seconds, or instructions. Returns what it has done since the last reading. */
+static double read_work(void)
 {
-  uint64_t instructions;
-  if (shared->computation == COMPUTATION_MEASURED)
-    return cpu_time();
-  return read(counter, &instructions, sizeof instructions) == sizeof instructions ? (double)instructions : 0;
+  double before = last_work, wall = 0, cost = short_cost;
+  uint64_t instructions = 0;
+  if (shared->computation == COMPUTATION_INSTRUCTIONS)
+    last_work = read(counter, &instructions, sizeof instructions) == sizeof instructions ? (double)instructions : 0;
+  else if ((wall = read_clock(CLOCK_MONOTONIC)) - last_wall < SHORT) {
+    last_work += wall - last_wall;
+    last_wall = wall;
+  } else {
+    last_work = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    last_wall = read_clock(CLOCK_MONOTONIC);
+    cost = long_cost;
+  }
+  double since = last_work - before - cost;
+  return since > 0 ? since : 0;
 }
 
-/* Finds what reading the clock costs, which is subtracted. */
-static void calibrate_clock(void)
+void has_waited(void) { last_wall = 0; }
+
+/* Finds what a reading takes, which is subtracted. */
+static double cost_of_reading(bool is_long)
 {
   enum { READINGS = 200 };
-  double begin = work();
-  for (int i = 0; i < READINGS; i++)
-    work();
-  clock_cost = (work() - begin) / READINGS;
+  double sum = 0;
+  read_work();
+  for (int i = 0; i < READINGS; i++) {
+    if (is_long)
+      has_waited();
+    sum += read_work();
+  }
+  return sum / READINGS;
+}
+
+static void calibrate_clock(void)
+{
+  double of_short = cost_of_reading(false), of_long = cost_of_reading(true);
+  short_cost = of_short;
+  long_cost = of_long;
 }
 
 double take_computation(void)
@@ -122,8 +154,7 @@ double pending_computation(void) { return computation; }
 
 double count_computation(void)
 {
-  double since = is_counted() ? work() - last_work - clock_cost : 0;
-  since = since > 0 ? since : 0;
+  double since = is_counted() ? read_work() : 0;
   computation += since;
   return since;
 }
@@ -132,7 +163,7 @@ void begin_computation(void)
 {
   own->call[0] = 0;
   if (is_counted())
-    last_work = work();
+    read_work();
 }
 
 void enter(const char *call, void *site)
@@ -423,8 +454,9 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
   if (shared->computation == COMPUTATION_INSTRUCTIONS)
     open_counter();
   if (is_counted()) {
+    clock_of_system = (__typeof__(clock_of_system))dlsym(RTLD_NEXT, "clock_gettime");
     calibrate_clock();
-    last_work = work();
+    read_work();
   }
   depth--;
   return MPI_SUCCESS;
