@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "online.h"
 #include <linux/futex.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,12 +14,29 @@ struct slot *slot_of(int rank)
 
 void futex_wake(_Atomic uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0); }
 
+/* Lets this thread wait on the core of the simulator, if that has one: a wake-up of another core takes several times as long as a change of
+   processes. Returns whether it does; `before` are the cores on which it ran. */
+static bool wait_on_core(cpu_set_t *before)
+{
+  uint32_t core = atomic_load_explicit(&shared->core, memory_order_relaxed);
+  if (core == 0 || sched_getaffinity(0, sizeof *before, before) != 0)
+    return false;
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(core - 1, &only);
+  return sched_setaffinity(0, sizeof only, &only) == 0;
+}
+
 static void end_turn(void)
 {
+  cpu_set_t before;
+  bool is_on_core = wait_on_core(&before);
   atomic_store_explicit(&own->turn, TURN_SIMULATOR, memory_order_release);
   futex_wake(&own->turn);
   while (atomic_load_explicit(&own->turn, memory_order_acquire) != TURN_RANK)
     syscall(SYS_futex, &own->turn, FUTEX_WAIT, TURN_SIMULATOR, NULL, NULL, 0);
+  if (is_on_core)
+    sched_setaffinity(0, sizeof before, &before);
   own->operations = 0;
   has_waited();
 }

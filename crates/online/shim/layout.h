@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAYOUT_VERSION 3
+#define LAYOUT_VERSION 4
 #define PAGE 4096
 #define OPERATIONS 256
 #define REQUESTS (1 << 18)
@@ -148,6 +148,9 @@ struct header {
   uint64_t fold_bytes;
   /* part of the time since the first failed poll of a row, during which further ones are not asked */
   double poll_tolerance;
+  /* one more than the core on which ranks wait, which is that of the simulator; 0 for any */
+  _Atomic uint32_t core;
+  uint32_t reserved;
 };
 
 struct operation {
@@ -223,7 +226,7 @@ struct table {
   _Atomic uint64_t block[];
 };
 
-_Static_assert(sizeof(struct header) == 96, "as in layout.rs");
+_Static_assert(sizeof(struct header) == 104, "as in layout.rs");
 _Static_assert(sizeof(struct operation) == 136, "as in layout.rs");
 _Static_assert(sizeof(struct completion) == 32, "as in layout.rs");
 _Static_assert(offsetof(struct slot, operation) == 128, "as in layout.rs");

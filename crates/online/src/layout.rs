@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 /// Version of the layout.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 /// Number of operations of a turn.
 pub(crate) const OPERATIONS: usize = 256;
 /// Number of requests of a rank.
@@ -83,6 +83,8 @@ pub(crate) struct Header {
     pub(crate) checks_buffers: AtomicU32,
     pub(crate) fold_bytes: AtomicU64,
     pub(crate) poll_tolerance: AtomicU64,
+    pub(crate) core: AtomicU32,
+    reserved: u32,
 }
 
 /// An operation of a rank.
@@ -171,5 +173,5 @@ pub(crate) const COMPLETION: u64 = LIST + (REQUESTS * size_of::<u32>()) as u64;
 pub(crate) const SLOT_BYTES: u64 =
     (COMPLETION + (REQUESTS * size_of::<Completion>()) as u64).next_multiple_of(PAGE);
 
-const _: () = assert!(size_of::<Header>() == 96 && size_of::<Operation>() == 136);
+const _: () = assert!(size_of::<Header>() == 104 && size_of::<Operation>() == 136);
 const _: () = assert!(size_of::<Completion>() == 32 && size_of::<Block>() == 64 && size_of::<Slot>() == 128);

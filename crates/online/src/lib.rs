@@ -20,6 +20,7 @@ mod program;
 mod record;
 mod run;
 mod samples;
+mod shared_core;
 mod shim;
 mod source;
 

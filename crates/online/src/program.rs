@@ -24,6 +24,7 @@ use crate::memory::{HeaderSettings, Memory};
 use crate::record::Recording;
 use crate::run::{Run, RunSettings};
 use crate::samples::{SampledBlock, Samples};
+use crate::shared_core::SharedCore;
 use crate::shim::{ShimError, shim};
 use crate::source::RankSource;
 
@@ -161,6 +162,7 @@ impl Program {
             },
             progress: (0..ranks).map(|_| Mutex::default()).collect(),
             places: Places::default(),
+            core: SharedCore::default(),
             has_files: AtomicBool::new(false),
             samples: Samples::default(),
             warnings: Mutex::default(),

@@ -14,6 +14,7 @@ use crate::exchange::Exchange;
 use crate::layout::{Operation, turn};
 use crate::memory::Memory;
 use crate::samples::Samples;
+use crate::shared_core::SharedCore;
 
 /// Resources of a run that its ranks share.
 #[derive(Debug)]
@@ -21,6 +22,7 @@ pub(crate) struct Run {
     pub(crate) memory: Memory,
     pub(crate) exchange: Exchange,
     pub(crate) settings: RunSettings,
+    pub(crate) core: SharedCore,
     /// Call of each rank that is in progress.
     pub(crate) progress: Box<[Mutex<Progress>]>,
     pub(crate) places: Places,
@@ -56,6 +58,7 @@ impl Run {
     /// # Errors
     /// The rank has ended.
     pub(crate) fn take_turn(&self, rank: u32, is_first: bool) -> Result<(), Box<str>> {
+        self.core.take_turn(&self.memory);
         if !is_first {
             self.memory.release_turn(rank);
         }
@@ -68,6 +71,7 @@ impl Run {
     /// Lets a rank go on that has called `MPI_Finalize`.
     pub(crate) fn end_turn(&self, rank: u32) {
         self.progress[rank as usize].lock().unwrap_or_else(PoisonError::into_inner).operation = None;
+        self.core.release(&self.memory);
         self.memory.release_turn(rank);
     }
 

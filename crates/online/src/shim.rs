@@ -156,7 +156,8 @@ fn output(compiler: &str, command: &mut Command) -> Result<String, ShimError> {
 /// Error of the sources where the library is not Open MPI.
 const OTHER_LIBRARY: &str = "expected Open MPI 4";
 
-fn cache_directory() -> PathBuf {
+/// Returns the directory of what runs keep for others of the user.
+pub(crate) fn cache_directory() -> PathBuf {
     let of_user = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let base =
         of_user.or_else(|| Some(std::env::home_dir()?.join(".cache"))).unwrap_or_else(std::env::temp_dir);
