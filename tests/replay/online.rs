@@ -268,6 +268,42 @@ fn polls_of_a_row_fail_unasked_within_the_tolerance() {
     program.run(2, &negative).code(2).stderr(contains("poll_tolerance: found -1, expected a part from 0"));
 }
 
+/// Tests that fail for certain are not asked, and end as those that are: `MPI_Request_get_status` always is.
+#[test]
+fn tests_that_fail_for_certain_are_not_asked() {
+    let body = "int flag, next = (rank + 1) % size, last = (rank + size - 1) % size, got[2];\nlong polls = 0; double sum = 0;\n\
+        MPI_Request in[2], out[2]; MPI_Status status;\nfor (int round = 0; round < 6; round++) {\n\
+        for (int i = 0; i < 2; i++) MPI_Irecv(&got[i], 1, MPI_INT, last, i, MPI_COMM_WORLD, &in[i]);\n\
+        for (int i = 0; i < 2; i++) {\nusleep((rank * 37 + round * 61 + i * 23) % 50);\n\
+        MPI_Isend(&rank, 1, MPI_INT, next, 1 - i, MPI_COMM_WORLD, &out[i]);\n}\n\
+        for (int done = 0; done < 2;)\nfor (int i = 0; i < 2; i++) {\nif (in[i] == MPI_REQUEST_NULL) continue;\n\
+        if (argc > 1) MPI_Request_get_status(in[i], &flag, &status); else MPI_Test(&in[i], &flag, &status);\n\
+        polls++;\nif (!flag) continue;\nsum += MPI_Wtime() * ++done;\nMPI_Wait(&in[i], &status);\n}\n\
+        MPI_Waitall(2, out, MPI_STATUSES_IGNORE);\n}\nprintf(\"%d %ld %.12f\\n\", rank, polls, sum);";
+    let Some(program) = Program::with_body(body) else { return };
+    let lines = |computation: &str, arguments: &[&str]| {
+        let computation = format!("online.computation='{computation}'");
+        let report = program.folder.path("report.json").to_string_lossy().into_owned();
+        let flags = ["--set", &computation, "--set", "online.fixed_s='100ns'", "--report", &report];
+        let ended = program.command(4, &flags).args(arguments).assert().success();
+        let mut lines: Vec<String> =
+            String::from_utf8_lossy(&ended.get_output().stdout).lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let polls = |lines: &[String]| -> u64 {
+        lines.iter().map(|line| line.split(' ').nth(1).unwrap().parse::<u64>().unwrap()).sum()
+    };
+    let asked = lines("fixed", &["get"]);
+    assert!(polls(&asked) > 1000, "{asked:?}");
+    assert_eq!(lines("fixed", &[]), asked);
+    program.folder.write("run.toml", &SETTINGS.replace("latency = '1us'", "latency = '1ms'"));
+    let measured = lines("measured", &[]);
+    let report = SavedReport::from_path(&program.folder.path("report.json")).unwrap();
+    let tests = report.time_by_action.iter().find(|total| total.action == "test").unwrap().count;
+    assert!(tests * 5 < polls(&measured), "{tests} of {measured:?}");
+}
+
 #[test]
 fn fixed_computations_take_their_time() {
     let body = "MPI_Barrier(MPI_COMM_SELF);\nMPI_Barrier(MPI_COMM_SELF);\nprintf(\"%.6f\\n\", MPI_Wtime());";

@@ -106,6 +106,14 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
         self.pace = if repeats { Pace::Repeating } else { Pace::of(self.replay.machine, self.me) };
     }
 
+    /// Returns the time of a flop \[ps\] where it is always the same.
+    pub(crate) fn steady_pace(&self) -> Option<f64> {
+        match self.pace {
+            Pace::Steady(picos) => Some(picos),
+            _ => None,
+        }
+    }
+
     /// Returns the factor of the duration of computations in a region of the program, at the present speed.
     pub(crate) fn compute_factor(&self, region: &str) -> f64 {
         let Replay { machine, parameters, .. } = self.replay;

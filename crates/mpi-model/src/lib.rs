@@ -97,7 +97,7 @@ pub use parameters::{CollectiveIo, Outcomes, Parameters, Progress};
 pub use point_to_point::{Awaited, OperationIndex, RequestId, Status};
 pub use rank::{Interval, RankAtCut, RankProcess, WaitReason};
 pub use replay::Replay;
-pub use source::{ActionSource, ActionSources, CallEnd, Decision, Reply};
+pub use source::{ActionSource, ActionSources, CallEnd, Decision, Quiet, Reply};
 pub use statistics::{ActionKind, OutcomeCount, Statistics};
 pub use timeline::{Event, EventSink, Excerpt, Recording};
 pub use token::{EagerMessageId, Fragment, Message, ReceiveQueue, Side, Token};

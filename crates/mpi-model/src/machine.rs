@@ -50,6 +50,12 @@ pub trait Machine: Sync {
         false
     }
 
+    /// Returns whether no other rank is on the host of a rank; `false` by default.
+    fn has_own_host(&self, rank: Rank) -> bool {
+        let _ = rank;
+        false
+    }
+
     /// Returns the first instant after another one at which an answer changes; `None` (the default) where none does any more.
     fn next_change(&self, after: SimTime) -> Option<SimTime> {
         let _ = after;

@@ -221,6 +221,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         }
         let prices = turn.granted.then(|| {
             self.granted_events += 1;
+            self.keep_undisturbed(turn.undisturbed_until);
             self.context.replay.poll_prices()
         });
         // A grant is for the earliest conditional event of the rank: a delayed message, the mailbox, a poll of an operation, or the pending
@@ -488,5 +489,9 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
     fn clock(&self) -> SimTime {
         let clock = self.context.thread.clock;
         self.launched.as_ref().map_or(clock, |launched| launched.clock(clock))
+    }
+
+    fn needs_undisturbed_time(&self) -> bool {
+        self.program.is_some() && matches!(self.pending, Pending::Poll { .. })
     }
 }

@@ -81,6 +81,16 @@ pub struct Reply<'a> {
     pub(crate) requests: &'a Requests,
     pub(crate) statuses: Option<&'a Statuses>,
     pub(crate) found: Option<Status>,
+    pub(crate) quiet: Option<Quiet>,
+}
+
+/// Time after a test that has failed in which further ones would fail, if the rank does nothing else but compute.
+#[derive(Clone, Copy, Debug)]
+pub struct Quiet {
+    /// Its end.
+    pub until: SimTime,
+    /// Time of a flop of the rank \[ps\].
+    pub picos_per_flop: f64,
 }
 
 impl Reply<'_> {
@@ -111,6 +121,11 @@ impl Reply<'_> {
     /// Returns the message of the last blocking receive.
     pub fn received(&self) -> Option<Status> {
         self.statuses?.get(self.requests.blocking_receive())
+    }
+
+    /// Returns for how long the requests of the last action, a test that has failed, stay as they are, as far as it is known.
+    pub fn quiet(&self) -> Option<Quiet> {
+        self.quiet
     }
 
     /// Returns the message that the last action, a probe, has found.

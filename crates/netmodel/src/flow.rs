@@ -97,6 +97,8 @@ pub struct FlowNetwork<'p, T, O = LoadRecorder> {
     upcoming: Option<SimTime>,
     due: Vec<((SimTime, EventOrder), DueEvent)>,
     volumes: ObservedVolumes<O>,
+    /// Shortest latency phase between two hosts; computed when it is asked for.
+    lookahead: Option<SimDuration>,
 }
 
 /// An event at a known instant.
@@ -173,6 +175,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
             upcoming: None,
             due: Vec::new(),
             volumes: ObservedVolumes::new(observer),
+            lookahead: None,
         };
         let past = network.routes.past_changes();
         network.change_speeds(&past);
@@ -465,6 +468,16 @@ impl<T: Copy, O: NetworkObserver> NetworkModel<T> for FlowNetwork<'_, T, O> {
             Some(_) => earlier(next, self.next_change(next)),
         };
         self.upcoming
+    }
+
+    /// Messages begin with their latency phase; the ends of computations change no rates.
+    fn undisturbed_until(&mut self, submission: SimTime) -> SimTime {
+        let submission = self.next_event().map_or(submission, |next| next.min(submission));
+        let lookahead = *self.lookahead.get_or_insert_with(|| self.routes.lookahead());
+        let scheduled = earlier(earlier(self.events.next(), self.progress.next()), self.routes.next_change());
+        let first = submission.saturating_add(lookahead).min(scheduled.unwrap_or(SimTime::MAX));
+        // Events are completed with those that are a little earlier.
+        SimTime::from_picos(first.as_picos().saturating_sub(self.precision.as_picos()))
     }
 
     fn advance(&mut self, done: &mut Vec<T>) {

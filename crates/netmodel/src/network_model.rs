@@ -130,6 +130,12 @@ pub trait NetworkModel<T: Copy> {
     /// Returns the time of the next event; [`SimTime::MAX`] if that is beyond the range of simulated time.
     fn next_event(&mut self) -> Option<SimTime>;
 
+    /// Returns an instant before which no message arrives nor a timer ends, if work is submitted from `submission` on, and after the next
+    /// event; a computation may end before.
+    fn undisturbed_until(&mut self, submission: SimTime) -> SimTime {
+        self.next_event().map_or(submission, |next| next.min(submission))
+    }
+
     /// Advances to the next event, perhaps further in its span until anything completes or leaves, and appends the tags completed by then,
     /// possibly none.
     fn advance(&mut self, done: &mut Vec<T>);

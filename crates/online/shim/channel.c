@@ -27,6 +27,9 @@ static bool wait_on_core(cpu_set_t *before)
   return sched_setaffinity(0, sizeof only, &only) == 0;
 }
 
+/* Computation before operations that were posted since the last turn. */
+static double posted_computation;
+
 static void end_turn(void)
 {
   cpu_set_t before;
@@ -38,6 +41,7 @@ static void end_turn(void)
   if (is_on_core)
     sched_setaffinity(0, sizeof before, &before);
   own->operations = 0;
+  posted_computation = 0;
   has_waited();
 }
 
@@ -48,14 +52,25 @@ static void append(struct operation operation)
 {
   struct call by = current_call();
   operation.computed = take_computation();
+  posted_computation += operation.computed;
   operation.site = (uint64_t)by.site;
   if (by.name)
     strncpy(operation.call, by.name, sizeof operation.call - 1);
   own->operation[own->operations++] = operation;
 }
 
+static bool is_poll(uint32_t kind)
+{
+  return kind == OP_TESTALL || kind == OP_TESTANY || kind == OP_TESTSOME || kind == OP_GET_STATUS || kind == OP_IPROBE || kind == OP_SYNC ||
+         kind == OP_CLOCK;
+}
+
+/* Number of the row of tests and computations in which nothing else was done: others act sooner only if this rank does something. */
+static uint64_t quiet_row;
+
 void post(struct operation operation)
 {
+  quiet_row += operation.flags != UNASKED || !is_poll(operation.kind);
   append(operation);
   if (own->operations == OPERATIONS - 1)
     answer((struct operation){.kind = OP_SYNC});
@@ -67,34 +82,42 @@ void post(struct operation operation)
 static bool is_in_row;
 static double row_begin, next_ask;
 static const double LONGEST = 1e-3;
+/* More than the rounding of the times of a row [s]. */
+static const double MARGIN = 1e-9;
+
+/* Simulated time after what has been computed, if this machine is as fast as the simulated one [s]. */
+static double present(void) { return now() + posted_computation + pending_computation(); }
 
 bool fails_unasked(void)
 {
   /* While the clock stands, polls are asked: only an answer moves it. */
-  double computed = pending_computation();
-  return is_in_row && computed > 0 && now() + computed < next_ask;
+  return is_in_row && pending_computation() > 0 && present() < next_ask;
 }
 
 void note_poll(bool has_succeeded)
 {
-  double since = is_in_row ? now() - row_begin : 0, delay = since * shared->poll_tolerance;
+  double since = is_in_row ? present() - row_begin : 0, delay = since * shared->poll_tolerance;
   if (!is_in_row)
-    row_begin = now();
+    row_begin = present();
   is_in_row = !has_succeeded;
-  next_ask = now() + (delay < LONGEST ? delay : LONGEST);
-}
-
-static bool is_poll(uint32_t kind)
-{
-  return kind == OP_TESTALL || kind == OP_TESTANY || kind == OP_TESTSOME || kind == OP_GET_STATUS || kind == OP_IPROBE || kind == OP_SYNC ||
-         kind == OP_CLOCK;
+  next_ask = present() + (delay < LONGEST ? delay : LONGEST);
 }
 
 void answer(struct operation operation)
 {
   is_in_row &= is_poll(operation.kind);
+  quiet_row += !is_poll(operation.kind);
   append(operation);
   end_turn();
+}
+
+struct quiet quiet_now(void) { return (struct quiet){quiet_row, own->quiet_until * 1e-12 - MARGIN}; }
+
+bool is_quiet(struct quiet quiet)
+{
+  /* While the clock stands, polls are asked: only an answer moves it. */
+  double computed = pending_computation();
+  return computed > 0 && quiet.row == quiet_row && now() + (posted_computation + computed) * own->quiet_unit_s < quiet.until;
 }
 
 double now(void) { return own->clock * 1e-12; }

@@ -26,6 +26,8 @@
 enum turn { TURN_RANK, TURN_SIMULATOR, TURN_OVER };
 enum computation { COMPUTATION_NONE, COMPUTATION_MEASURED, COMPUTATION_INSTRUCTIONS, COMPUTATION_FIXED };
 enum clocks { CLOCK_WTIME, CLOCK_ALL };
+/* Flag of a test that was not asked, because it fails. */
+enum { UNASKED = 1 };
 enum mode { MODE_STANDARD, MODE_SYNCHRONOUS, MODE_BUFFERED, MODE_READY };
 
 enum operation_kind {
@@ -150,7 +152,8 @@ struct header {
   double poll_tolerance;
   /* one more than the core on which ranks wait, which is that of the simulator; 0 for any */
   _Atomic uint32_t core;
-  uint32_t reserved;
+  /* polls that are not asked are posted, so that the simulator carries them out */
+  uint32_t keeps_polls;
 };
 
 struct operation {
@@ -195,6 +198,10 @@ struct slot {
   uint32_t is_attached, is_finalized;
   /* outcome of a test or a nonblocking probe */
   uint32_t flag;
+  /* after a test that has failed: when its requests may change [ps], unless the rank does more than to compute and test, and the time that a
+     unit of computation takes until then [s] */
+  uint64_t quiet_until;
+  double quiet_unit_s;
   /* table of the last blocking collective operation */
   uint64_t table;
   struct completion received;
@@ -229,7 +236,7 @@ struct table {
 _Static_assert(sizeof(struct header) == 104, "as in layout.rs");
 _Static_assert(sizeof(struct operation) == 136, "as in layout.rs");
 _Static_assert(sizeof(struct completion) == 32, "as in layout.rs");
-_Static_assert(offsetof(struct slot, operation) == 128, "as in layout.rs");
+_Static_assert(offsetof(struct slot, operation) == 144, "as in layout.rs");
 _Static_assert(sizeof(struct block) == 64, "as in layout.rs");
 
 #endif

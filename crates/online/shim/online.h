@@ -129,6 +129,16 @@ double now(void);
 void futex_wake(_Atomic uint32_t *word);
 /* Returns whether a poll fails without being asked: it is one of a row that has failed. Legal, for a poll may see late what has happened. */
 bool fails_unasked(void);
+/* Until when a request that a test has found incomplete stays so [s], in a row of tests. */
+struct quiet {
+  uint64_t row;
+  double until;
+};
+
+/* Returns how long the requests of the test that has just failed stay incomplete. */
+struct quiet quiet_now(void);
+/* Returns whether a request is still known to be incomplete. */
+bool is_quiet(struct quiet quiet);
 /* Notes how a poll has ended. */
 void note_poll(bool has_succeeded);
 
@@ -244,6 +254,8 @@ struct request {
   enum mode mode;
   struct collective *collective;
   struct call made_by;
+  /* since a test has found it incomplete */
+  struct quiet quiet;
   /* hash of its buffer when it was posted, if that is watched */
   bool is_watched;
   uint64_t contents;

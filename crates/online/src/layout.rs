@@ -18,6 +18,9 @@ pub(crate) const ANY: i32 = -1;
 /// Number of the omission of accesses to files by the shared pointer; the other one is that of all accesses to files.
 pub(crate) const OMITS_SHARED_POINTERS: u32 = 1;
 
+/// Flag of a test that was not asked, because it fails.
+pub(crate) const UNASKED: u32 = 1;
+
 /// Who owns a slot; another number: its rank has ended.
 pub(crate) mod turn {
     pub(crate) const RANK: u32 = 0;
@@ -84,7 +87,7 @@ pub(crate) struct Header {
     pub(crate) fold_bytes: AtomicU64,
     pub(crate) poll_tolerance: AtomicU64,
     pub(crate) core: AtomicU32,
-    reserved: u32,
+    pub(crate) keeps_polls: AtomicU32,
 }
 
 /// An operation of a rank.
@@ -143,6 +146,8 @@ pub(crate) struct Slot {
     pub(crate) is_attached: AtomicU32,
     pub(crate) is_finalized: AtomicU32,
     pub(crate) flag: AtomicU32,
+    pub(crate) quiet_until: AtomicU64,
+    pub(crate) quiet_unit_s: AtomicU64,
     pub(crate) table: AtomicU64,
     received: [u8; size_of::<Completion>()],
     pub(crate) call: [u8; 40],
@@ -174,4 +179,4 @@ pub(crate) const SLOT_BYTES: u64 =
     (COMPLETION + (REQUESTS * size_of::<Completion>()) as u64).next_multiple_of(PAGE);
 
 const _: () = assert!(size_of::<Header>() == 104 && size_of::<Operation>() == 136);
-const _: () = assert!(size_of::<Completion>() == 32 && size_of::<Block>() == 64 && size_of::<Slot>() == 128);
+const _: () = assert!(size_of::<Completion>() == 32 && size_of::<Block>() == 64 && size_of::<Slot>() == 144);

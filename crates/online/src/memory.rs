@@ -44,6 +44,7 @@ pub(crate) struct HeaderSettings {
     pub(crate) fold_bytes: Option<u64>,
     pub(crate) poll_tolerance: f64,
     pub(crate) checks_buffers: bool,
+    pub(crate) keeps_polls: bool,
 }
 
 impl Memory {
@@ -67,6 +68,7 @@ impl Memory {
         header.fixed_s.store(settings.fixed_s.to_bits(), Ordering::Relaxed);
         header.debugged.store(settings.debugged.map_or(0, |rank| rank + 1), Ordering::Relaxed);
         header.poll_tolerance.store(settings.poll_tolerance.to_bits(), Ordering::Relaxed);
+        header.keeps_polls.store(settings.keeps_polls.into(), Ordering::Relaxed);
         header.checks_buffers.store(settings.checks_buffers.into(), Ordering::Relaxed);
         header.fold_bytes.store(settings.fold_bytes.unwrap_or(0), Ordering::Relaxed);
         header.bytes.store(bytes, Ordering::Relaxed);

@@ -138,6 +138,7 @@ impl Program {
             fold_bytes,
             poll_tolerance,
             checks_buffers,
+            keeps_polls: !matches!(settings.computation, Computation::Measured | Computation::Instructions),
         };
         let memory = Memory::create(ranks, header).map_err(|source| StartError::Memory { ranks, source })?;
         let child = spawn(command, &library, &memory, settings.explores)?;
@@ -179,6 +180,7 @@ impl Program {
     /// Records the run as a trace, which is written after its end. Computations are amounts at the speed of this machine in the
     /// settings, unless they are instructions or none.
     pub fn record(&mut self) -> Recording {
+        self.run.memory.header().keeps_polls.store(1, Ordering::Relaxed);
         let RunSettings { work_metric, .. } = self.run.settings;
         self.recording.insert(Recording::new(&self.name, work_metric, self.ranks())).clone()
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use mpi_model::{ActionSource, Reply, Selection, Status};
+use mpi_model::{ActionSource, Quiet, Reply, Selection, Status};
 use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 use rustc_hash::FxHashMap;
 use trace_mmap::{Action, Call, CommIdx, FileName, RankTrace, Slot, Source, TableWriter, Tag, check_amount};
@@ -81,6 +81,8 @@ enum Awaited {
     Completed {
         requests: Vec<u32>,
         is_test: bool,
+        /// The rank knows that the test fails.
+        is_unasked: bool,
     },
     /// The state of a request: complete or not.
     Done(u32),
@@ -183,10 +185,12 @@ impl<'t> RankSource<'t> {
                 }
                 None => self.await_probed(from),
             },
-            Awaited::Completed { requests, is_test } => {
+            Awaited::Completed { requests, is_test, is_unasked } => {
                 let is_completed = |request: &u32| reply.is_completed(Slot::new(*request));
                 let completed: Vec<u32> = requests.into_iter().filter(is_completed).collect();
+                assert!(!is_unasked || completed.is_empty(), "rank {me} was to know that its test fails");
                 if is_test && completed.is_empty() {
+                    self.announce_quiet(reply);
                     self.delay_poll(reply.clock(), 1);
                 }
                 completed.into_iter().for_each(|request| self.complete(request, reply));
@@ -229,6 +233,17 @@ impl<'t> RankSource<'t> {
         self.awaited = Awaited::Found;
         let probe = self.call(Call::Probe { from });
         self.actions.push_back(probe);
+    }
+
+    /// Tells the rank for how long the test that has failed would fail again.
+    fn announce_quiet(&self, reply: Reply<'_>) {
+        let slot = self.run.memory.slot(self.me.get());
+        slot.quiet_until.store(0, Ordering::Relaxed);
+        if let Some(Quiet { until, picos_per_flop }) = reply.quiet() {
+            let unit_s = self.run.settings.flops_per_unit * picos_per_flop * 1e-12;
+            slot.quiet_until.store(until.as_picos(), Ordering::Relaxed);
+            slot.quiet_unit_s.store(unit_s.to_bits(), Ordering::Relaxed);
+        }
     }
 
     /// Lets the rank wait after a failed poll.
@@ -278,7 +293,7 @@ impl<'t> RankSource<'t> {
 
     /// Translates an operation to actions.
     fn begin(&mut self, operation: Operation) -> Result<(), String> {
-        let Operation { kind, request, count, seconds, computed, .. } = operation;
+        let Operation { kind, request, seconds, computed, .. } = operation;
         let kind = OperationKind::from_number(kind)
             .ok_or_else(|| format!("it posts an operation {kind}, which there is not"))?;
         if computed > 0.0 {
@@ -343,7 +358,7 @@ impl<'t> RankSource<'t> {
             | OperationKind::Waitsome
             | OperationKind::Testall
             | OperationKind::Testany
-            | OperationKind::Testsome => self.complete_listed(kind, count, is_poll),
+            | OperationKind::Testsome => self.complete_listed(kind, operation, is_poll),
             OperationKind::GetStatus => {
                 self.awaited = Awaited::Done(request);
                 self.call(Call::GetStatus { slot: Slot::new(request), done: false })

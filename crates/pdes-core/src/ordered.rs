@@ -162,6 +162,10 @@ impl<P: Process, R: Region<P>> Region<P> for Borrowed<'_, R> {
         self.0.next_event_time()
     }
 
+    fn undisturbed_until(&mut self, submission: SimTime) -> SimTime {
+        self.0.undisturbed_until(submission)
+    }
+
     #[inline]
     fn advance(
         &mut self,

@@ -55,6 +55,11 @@ pub trait Process: Send {
 
     /// Returns the process's own simulated time; it never decreases.
     fn clock(&self) -> SimTime;
+
+    /// Returns whether the process will use [`Turn::undisturbed_until`] in its next turn, which takes time to compute. `false` by default.
+    fn needs_undisturbed_time(&self) -> bool {
+        false
+    }
 }
 
 /// A time slice of a process: the limits up to which it may run before it yields its thread. A process that yields
@@ -69,6 +74,10 @@ pub struct Turn {
     /// True if the conditional event for which the process paused is committed: all later actions of any process lie at
     /// or after the event's time. The grant is for that event only, not for the next one of the same turn.
     pub granted: bool,
+    /// Instant before which the process gets no token of work that others have submitted or submit, of such a turn; the sooner the process
+    /// submits work or sends tokens, the sooner others may answer. [`SimTime::ZERO`] where it is not known, or not
+    /// [needed](Process::needs_undisturbed_time).
+    pub undisturbed_until: SimTime,
 }
 
 /// The reason for which a process yielded its thread.

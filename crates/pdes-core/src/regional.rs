@@ -63,6 +63,12 @@ pub trait Region<P: Process>: Send {
     /// Returns the time of the region's next event, if there is one.
     fn next_event_time(&mut self) -> Option<SimTime>;
 
+    /// Returns an instant before which no process gets a token of the work of others, if processes submit none before `submission` but after
+    /// events of the region.
+    fn undisturbed_until(&mut self, submission: SimTime) -> SimTime {
+        self.next_event_time().map_or(submission, |next| next.min(submission))
+    }
+
     /// Executes the events of that instant and sends tokens to the processes concerned. If there are none, it may execute
     /// later events of the same epoch, until there is one.
     ///

@@ -63,11 +63,23 @@ impl<P: Process> ResourceRunQueue<P> {
         self.ready.pop_front()
     }
 
-    /// Resumes a process; returns the time of the conditional event for which it pauses, if it does.
-    pub(crate) fn resume(&mut self, local: u32, lp: LpId, cutoff: SimTime, granted: bool) -> Option<SimTime> {
+    /// Resumes a process, whose conditional event is granted if it is known until when it is undisturbed; returns the time of the
+    /// conditional event for which it pauses, if it does.
+    pub(crate) fn resume(
+        &mut self,
+        local: u32,
+        lp: LpId,
+        cutoff: SimTime,
+        granted: Option<SimTime>,
+    ) -> Option<SimTime> {
         let index = local as usize;
         let steps = self.jitter.as_mut().map_or(STEPS_PER_TURN, |jitter| 1 + jitter.below(64) as u32);
-        let mut turn = Turn { horizon: cutoff.min(self.fault.cutoff()), steps, granted };
+        let mut turn = Turn {
+            horizon: cutoff.min(self.fault.cutoff()),
+            steps,
+            granted: granted.is_some(),
+            undisturbed_until: granted.unwrap_or(SimTime::ZERO),
+        };
         self.outbox.sender = lp;
         let result = self.processes[index].resume(&mut turn, &mut self.outbox);
         self.steps += u64::from(steps - turn.steps);

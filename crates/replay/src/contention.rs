@@ -111,6 +111,10 @@ impl Machine for SharedMachine<'_> {
         self.lone_ranks.as_ref().is_some_and(|lone| lone[rank.index()])
     }
 
+    fn has_own_host(&self, rank: Rank) -> bool {
+        self.placement.residents(self.placement.host(rank)) == 1
+    }
+
     fn find_file(&self, rank: Rank, file: &str) -> Result<Option<FilePlace<HostPair>>, RouteError> {
         find_file(self.platform, self.placement.host(rank), file, |src, dst| {
             let pair = HostPair { src, dst };

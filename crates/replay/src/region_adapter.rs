@@ -202,6 +202,13 @@ where
         next.map(|at| at.min(END_OF_TIME))
     }
 
+    fn undisturbed_until(&mut self, submission: SimTime) -> SimTime {
+        match self.storage {
+            None => self.network.undisturbed_until(submission),
+            Some(_) => Region::next_event_time(self).map_or(submission, |next| next.min(submission)),
+        }
+    }
+
     fn advance(
         &mut self,
         outbox: &mut Outbox<Token, WorkRequest>,

@@ -162,7 +162,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
     }
 
     /// Returns the earliest completion of a request of a call, as far as it is known.
-    fn first_complete(&self, call: CallId) -> Option<SimTime> {
+    pub(super) fn first_complete(&self, call: CallId) -> Option<SimTime> {
         self.complete_by(call, SimTime::MAX).map(|(_, completion)| completion.at).min()
     }
 
@@ -275,6 +275,8 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             }
         } else if was_recorded {
             return self.complete(Pending::RequestList { call, scanned: 0, kind: ActionKind::Test });
+        } else {
+            self.keep_quiet(call);
         }
         Ok(self.end(ActionKind::Test))
     }

@@ -1,6 +1,7 @@
 //! The program of a rank, where it is known while it runs only.
 
-use trace_mmap::Action;
+use pdes_core::{SimDuration, SimTime};
+use trace_mmap::{Action, CallId};
 
 use super::RankProcess;
 use crate::context::Failure;
@@ -8,7 +9,7 @@ use crate::error::ReplayErrorKind;
 use crate::machine::Machine;
 use crate::observer::Analysis;
 use crate::point_to_point::Status;
-use crate::source::{ActionSource, Reply};
+use crate::source::{ActionSource, Quiet, Reply};
 
 /// The source of the actions of a rank, and what is kept for its next reply.
 pub(super) struct Program<'t> {
@@ -17,12 +18,23 @@ pub(super) struct Program<'t> {
     actions: u64,
     /// Message that the last probe has found.
     found: Option<Status>,
+    /// Time in which the requests of a test that has just failed stay as they are.
+    quiet: Option<Quiet>,
+    /// Instant before which nothing that others do comes to the rank, in the turn of the last conditional event.
+    undisturbed_until: SimTime,
     has_ended: bool,
 }
 
 impl<'t> Program<'t> {
     pub(super) fn new(source: Box<dyn ActionSource + 't>) -> Self {
-        Self { source, actions: 0, found: None, has_ended: false }
+        Self {
+            source,
+            actions: 0,
+            found: None,
+            quiet: None,
+            undisturbed_until: SimTime::ZERO,
+            has_ended: false,
+        }
     }
 }
 
@@ -35,7 +47,8 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             return Ok(None);
         };
         let (requests, statuses) = (&point_to_point.requests, point_to_point.statuses.as_deref());
-        let reply = Reply { clock: context.thread.clock, requests, statuses, found: program.found.take() };
+        let (clock, found, quiet) = (context.thread.clock, program.found.take(), program.quiet.take());
+        let reply = Reply { clock, requests, statuses, found, quiet };
         let next = program.source.next(reply);
         let action = next.map_err(|message| context.fail(ReplayErrorKind::Program { message }))?;
         point_to_point.requests.grow(program.source.slots());
@@ -57,6 +70,31 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Returns whether a program runs that has not ended.
     pub(super) fn has_running_program(&self) -> bool {
         self.program.as_ref().is_some_and(|program| !program.has_ended)
+    }
+
+    /// Keeps the instant before which nothing that others do comes to the rank, for a program that runs.
+    #[inline]
+    pub(super) fn keep_undisturbed(&mut self, until: SimTime) {
+        if let Some(program) = &mut self.program {
+            program.undisturbed_until = until;
+        }
+    }
+
+    /// Keeps, for the program to be told, for how long the requests of a test that has failed stay as they are: not beyond the first of them
+    /// that is known to end.
+    pub(super) fn keep_quiet(&mut self, call: CallId) {
+        let (replay, known) = (self.context.replay, [self.mail_due(), self.first_complete(call)]);
+        let is_alone = replay.machine.has_own_host(self.context.me) && self.collectives.is_idle();
+        let is_free = !self.context.charges_calls && !replay.parameters.test_grows;
+        let is_free = is_free && replay.parameters.test == SimDuration::ZERO;
+        if let (Some(program), Some(picos)) = (&mut self.program, self.context.steady_pace())
+            && is_alone
+            && is_free
+            && self.point_to_point.progress.is_none()
+        {
+            let until = known.into_iter().flatten().fold(program.undisturbed_until, SimTime::min);
+            program.quiet = Some(Quiet { until, picos_per_flop: picos * self.compute_factor });
+        }
     }
 
     /// Keeps the message that a probe has found, for the program to be told.

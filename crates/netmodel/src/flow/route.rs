@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pdes_core::{SimTime, StateVisitor};
+use pdes_core::{SimDuration, SimTime, StateVisitor};
 use rustc_hash::FxHashMap;
 
 use crate::change::ChangeCursor;
@@ -54,6 +54,12 @@ pub(super) struct FlowTerms {
 }
 
 impl<'p> RouteCache<'p> {
+    /// Returns the shortest latency phase of a message between two hosts; the longest time if there is one host.
+    pub(super) fn lookahead(&self) -> SimDuration {
+        let longest = SimDuration::from_picos(u64::MAX);
+        self.platform().min_latency_phase(&self.parameters).unwrap_or(longest)
+    }
+
     pub(super) fn new(platform: &'p Platform, parameters: &NetworkParameters) -> Self {
         let mut changes = ChangeCursor::new(platform.changes());
         changes.pass(platform, platform.changes(), SimTime::ZERO);

@@ -32,6 +32,7 @@ where
             upcoming,
             due: _,
             volumes,
+            lookahead: _,
         } = self;
         *upcoming = None;
         routes.visit(sharing, visitor);

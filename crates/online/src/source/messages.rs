@@ -4,7 +4,7 @@ use pdes_core::{Bytes, Rank};
 use trace_mmap::{Action, Call, CommIdx, SendMode, Slot, Source, Tag};
 
 use super::{Awaited, RankSource};
-use crate::layout::{ANY, NONE, Operation, OperationKind};
+use crate::layout::{ANY, NONE, Operation, OperationKind, UNASKED};
 
 impl RankSource<'_> {
     pub(super) fn source(&mut self, operation: Operation) -> Result<(Source, CommIdx), String> {
@@ -74,8 +74,17 @@ impl RankSource<'_> {
         Ok(self.call(Call::SendRecv { to, send_bytes, from, recv_bytes }))
     }
 
-    pub(super) fn complete_listed(&mut self, kind: OperationKind, count: u64, is_test: bool) -> Action {
-        let requests = self.run.memory.list(self.me.get(), count);
+    pub(super) fn complete_listed(
+        &mut self,
+        kind: OperationKind,
+        operation: Operation,
+        is_test: bool,
+    ) -> Action {
+        let is_unasked = is_test && operation.flags == UNASKED;
+        let requests = match is_unasked {
+            true => vec![operation.request],
+            false => self.run.memory.list(self.me.get(), operation.count),
+        };
         let slots: Box<[Slot]> = requests.iter().copied().map(Slot::new).collect();
         // Which one is to be found: any of them stands for one.
         let first = slots.first().copied();
@@ -87,7 +96,7 @@ impl RankSource<'_> {
             OperationKind::Testsome => Call::Testsome { slots, done: [].into() },
             _ => Call::Waitall { slots },
         };
-        self.awaited = Awaited::Completed { requests, is_test };
+        self.awaited = Awaited::Completed { requests, is_test, is_unasked };
         self.call(call)
     }
 }

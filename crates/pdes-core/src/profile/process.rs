@@ -108,7 +108,7 @@ impl<P: Process> Process for Profiled<P> {
         self.events += u64::from(turn.granted);
         loop {
             let granted = std::mem::take(&mut turn.granted);
-            let mut one = Turn { horizon: turn.horizon, steps: turn.steps.min(1), granted };
+            let mut one = Turn { horizon: turn.horizon, steps: turn.steps.min(1), granted, ..*turn };
             let pause = self.inner.resume(&mut one, &mut self.outbox);
             let steps = turn.steps.min(1) - one.steps;
             turn.steps -= steps;

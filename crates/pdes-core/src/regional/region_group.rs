@@ -164,11 +164,22 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
             (_, Some(Candidate { at, lp, .. })) => {
                 self.now = at;
                 self.conditionals.pop_first();
-                self.resume(locations[lp.index()].index, SimTime::MAX, true, locations);
+                let local = locations[lp.index()].index;
+                let undisturbed_until = self.undisturbed_until(local);
+                self.resume(local, SimTime::MAX, Some(undisturbed_until), locations);
             }
             (_, None) => return false,
         }
         true
+    }
+
+    /// Returns an instant before which a process gets no token of the work of others, if it needs that.
+    fn undisturbed_until(&mut self, local: u32) -> SimTime {
+        if !self.run_queue.processes[local as usize].needs_undisturbed_time() {
+            return SimTime::ZERO;
+        }
+        let next = self.conditionals.first().map_or(SimTime::MAX, |next| next.at);
+        self.region.undisturbed_until(next)
     }
 
     /// Returns the time of the next event.
@@ -218,7 +229,7 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
 
     fn run_ready_processes(&mut self, cutoff: SimTime, locations: &[ProcessLocation]) {
         while let Some(local) = self.run_queue.next_ready() {
-            self.resume(local, cutoff, false, locations);
+            self.resume(local, cutoff, None, locations);
         }
         self.run_queue.sort_submitted();
         for &work in &self.run_queue.outbox.submitted {
@@ -231,7 +242,13 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
     }
 
     /// Resumes a process and dispatches what it sends.
-    fn resume(&mut self, local: u32, cutoff: SimTime, granted: bool, locations: &[ProcessLocation]) {
+    fn resume(
+        &mut self,
+        local: u32,
+        cutoff: SimTime,
+        granted: Option<SimTime>,
+        locations: &[ProcessLocation],
+    ) {
         let lp = self.lps[local as usize];
         if let Some(at) = self.run_queue.resume(local, lp, cutoff, granted) {
             self.await_event(lp, at);
