@@ -2,14 +2,17 @@
 //!
 //! The ranks of each trace stand in a grid, in which their peers are at equal offsets. The place of a rank is, along each dimension,
 //! first, inner or last. Ranks at one place have the same program on any number of ranks, but for its values: sizes, counts and
-//! amounts, each of which follows a law that is fitted over all traces. What does not fit is refused, with its place.
+//! amounts, each of which follows a law that is fitted over all traces, or of one trace follows from how the problem grows
+//! ([`Scaling`]). What does not fit is refused, with its place.
 
 mod error;
 mod grid;
 mod law;
 mod program;
+mod scaling;
 
 pub use error::ExtrapolationError;
+pub use scaling::Scaling;
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
@@ -23,6 +26,7 @@ use crate::load::{convert, load};
 use grid::{Grid, Place, Points, Position, Series};
 use law::{Features, Law, Sample, Unfitted};
 use program::{Patterns, RankProgram};
+use scaling::Rules;
 
 /// Options of an extrapolation.
 #[derive(Clone, Debug)]
@@ -33,6 +37,8 @@ pub struct ExtrapolationOptions {
     pub grid: Option<Vec<u32>>,
     /// Largest misfit of an amount of computation, relative to it. Sizes and counts have to fit exactly.
     pub misfit: f64,
+    /// How the problem grows, which one trace does not tell; `None` with several.
+    pub scaling: Option<Scaling>,
 }
 
 /// A description of an extrapolated trace.
@@ -43,7 +49,7 @@ pub struct Extrapolated {
     /// Number of ranks along each dimension of the grid of each trace, and at last of the result.
     pub grids: Vec<Vec<u32>>,
     /// Number of points that are divided among the ranks along each dimension; `None` where no value tells it, so that all ranks
-    /// have equal shares.
+    /// have equal shares. Empty with weak scaling, which needs none.
     pub points: Vec<Option<u64>>,
     /// Laws, with the number of values that follow each one and their largest misfit, relative to the value.
     pub laws: Vec<(String, u64, f64)>,
@@ -63,7 +69,8 @@ struct Class<'s> {
     laws: Vec<Law>,
 }
 
-/// Writes the trace that a program would have on another number of ranks, of traces on two numbers of ranks or more.
+/// Writes the trace that a program would have on another number of ranks, of traces on two numbers of ranks or more, or of one and how
+/// the problem grows.
 ///
 /// Cost: O(length of the folded programs, times ranks, times grids that these ranks have).
 ///
@@ -84,8 +91,12 @@ pub fn extrapolate(
     }
     programs.sort_by_key(Vec::len);
     let counts: Vec<usize> = programs.iter().map(Vec::len).collect();
-    if counts.len() < 2 || counts.windows(2).any(|pair| pair[0] == pair[1]) {
+    let least = if options.scaling.is_some() { 1 } else { 2 };
+    if counts.len() < least || counts.windows(2).any(|pair| pair[0] == pair[1]) {
         return Err(ExtrapolationError::Counts { found: counts });
+    }
+    if counts.len() > 1 && options.scaling.is_some() {
+        return Err(ExtrapolationError::Scaling);
     }
     if metrics.iter().any(|metric| *metric != metrics[0]) {
         return Err(ExtrapolationError::Metrics);
@@ -98,7 +109,19 @@ pub fn extrapolate(
         Some(sides) => largest.with_sides(sides, options.ranks)?,
         None => largest.like(options.ranks)?,
     };
-    let points: Vec<_> = (0..target.dimensions()).map(|dimension| find_points(&sources, dimension)).collect();
+    let dimensions = if options.scaling == Some(Scaling::Weak) { 0 } else { target.dimensions() };
+    let points: Vec<_> = (0..dimensions).map(|dimension| find_points(&sources, dimension)).collect();
+    let context =
+        Context { sources: &sources, target, points: &points, patterns: &patterns, misfit: options.misfit };
+    let mut rules = options.scaling.map(Rules::new);
+    if let Some(dimension) = rules.as_ref().and_then(|_| sources[0].grid.narrow(&target)) {
+        return Err(ExtrapolationError::Narrow(dimension + 1));
+    }
+    if let (Some(rules), Some(place)) = (&mut rules, sources[0].grid.places().find(Place::is_inner)) {
+        // What inner ranks have tells what others have.
+        let class = context.fit(place, Some(rules))?;
+        rules.learn(&patterns.kinds(class.program), &class.offsets, class.laws);
+    }
     let mut classes: FxHashMap<Place, Class<'_>> = FxHashMap::default();
     let mut laws: BTreeMap<String, (u64, f64)> = BTreeMap::new();
     let mut writer = ArchiveWriter::create(output, options.ranks, 1)?
@@ -108,7 +131,7 @@ pub fn extrapolate(
         let class = match classes.entry(place) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
-                let class = fit(*place.key(), &sources, &target, &points, &patterns, options.misfit)?;
+                let class = context.fit(*place.key(), rules.as_ref())?;
                 for law in &class.laws {
                     let (values, misfit) = laws.entry(law.to_string()).or_default();
                     (*values, *misfit) = (*values + 1, misfit.max(law.misfit));
@@ -190,49 +213,70 @@ impl Source {
     }
 }
 
-/// Fits the laws of a place.
-fn fit<'s>(
-    place: Place,
+/// What the laws of all places are fitted with.
+struct Context<'s> {
     sources: &'s [Source],
-    target: &Grid,
-    points: &[Option<Points>],
-    patterns: &Patterns,
+    target: Grid,
+    points: &'s [Option<Points>],
+    patterns: &'s Patterns,
     misfit: f64,
-) -> Result<Class<'s>, ExtrapolationError> {
-    let seen: Vec<&Source> = sources.iter().filter(|source| source.at(place).next().is_some()).collect();
-    let [source, _, ..] = seen[..] else {
-        return Err(ExtrapolationError::Unseen { place: place.to_string(), traces: seen.len() });
-    };
-    let (position, program) = source.at(place).next().expect("the source has such a rank");
-    let offsets = program.peers.iter().map(|peer| source.grid.offset(position, *peer)).collect();
-    let ranks: Vec<(Features, &RankProgram)> = seen
-        .iter()
-        .flat_map(|source| {
-            source
-                .at(place)
-                .map(|(position, program)| (Features::of(&source.grid, position, points), program))
-        })
-        .collect();
-    let targets = target.positions().filter(|position| target.place(*position) == place);
-    let mut targets: Vec<Features> = targets.map(|position| Features::of(target, position, points)).collect();
-    law::deduplicate(&mut targets);
-    let laws = (0..program.values.len()).map(|slot| {
-        let sample = |(features, program): &(Features, &RankProgram)| Sample {
-            features: *features,
-            value: program.values[slot].get(),
-        };
-        let mut samples: Vec<Sample> = ranks.iter().map(sample).collect();
-        law::deduplicate(&mut samples);
-        let tolerance = program.values[slot].whole().is_none().then_some(misfit);
-        Law::fit(&samples, &targets, tolerance, target.dimensions()).map_err(|unfitted| {
-            let (what, place) = (patterns.describe(program, slot), place.to_string());
-            match unfitted {
-                Unfitted::Ambiguous(laws) => ExtrapolationError::Ambiguous { what, place, laws },
-                Unfitted::NoLaw(best) => {
-                    ExtrapolationError::Law { what, place, values: law::describe(&samples), best }
+}
+
+impl<'s> Context<'s> {
+    /// Fits the laws of a place.
+    fn fit(&self, place: Place, rules: Option<&Rules>) -> Result<Class<'s>, ExtrapolationError> {
+        let Self { sources, target, points, patterns, misfit } = *self;
+        let seen: Vec<&Source> = sources.iter().filter(|source| source.at(place).next().is_some()).collect();
+        let expected = if rules.is_some() { 1 } else { 2 };
+        if seen.len() < expected {
+            return Err(ExtrapolationError::Unseen {
+                place: place.to_string(),
+                traces: seen.len(),
+                expected,
+            });
+        }
+        let source = seen[0];
+        let (position, program) = source.at(place).next().expect("the source has such a rank");
+        let offsets: Vec<_> = program.peers.iter().map(|peer| source.grid.offset(position, *peer)).collect();
+        let ranks: Vec<(Features, &RankProgram)> = seen
+            .iter()
+            .flat_map(|source| {
+                source
+                    .at(place)
+                    .map(|(position, program)| (Features::of(&source.grid, position, points), program))
+            })
+            .collect();
+        let targets = target.positions().filter(|position| target.place(*position) == place);
+        let mut targets: Vec<Features> =
+            targets.map(|position| Features::of(&target, position, points)).collect();
+        law::deduplicate(&mut targets);
+        let kinds = patterns.kinds(program);
+        let laws = (0..program.values.len()).map(|slot| {
+            let sample = |(features, program): &(Features, &RankProgram)| Sample {
+                features: *features,
+                value: program.values[slot].get(),
+            };
+            let mut samples: Vec<Sample> = ranks.iter().map(sample).collect();
+            law::deduplicate(&mut samples);
+            let tolerance = program.values[slot].whole().is_none().then_some(misfit);
+            let law = match rules {
+                None => Law::fit(&samples, &targets, tolerance, target.dimensions()),
+                Some(rules) => {
+                    rules.fit(kinds[slot], &offsets, &samples, &targets, tolerance, target.dimensions())
                 }
-            }
-        })
-    });
-    Ok(Class { program, offsets, laws: laws.collect::<Result<_, _>>()? })
+            };
+            law.map_err(|unfitted| {
+                let (what, place) = (patterns.describe(program, slot), place.to_string());
+                match unfitted {
+                    Unfitted::Ambiguous(laws) => ExtrapolationError::Ambiguous { what, place, laws },
+                    Unfitted::Unknown => ExtrapolationError::Unknown { what, place },
+                    Unfitted::NoLaw(best) => {
+                        ExtrapolationError::Law { what, place, values: law::describe(&samples), best }
+                    }
+                }
+            })
+        });
+        let laws = laws.collect::<Result<_, _>>()?;
+        Ok(Class { program, offsets, laws })
+    }
 }

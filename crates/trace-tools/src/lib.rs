@@ -20,7 +20,7 @@
 //!   add a row; `tests/all/formats.rs` adds a toy.
 //! - [`dump`], [`write_text`] and [`TextLine`] write text, [`EXPORTS`] other formats; [`generate`] makes programs of known structure;
 //!   [`write_consistent_cut`] and [`recover`] repair the trace of a killed program.
-//! - [`extrapolate()`] makes the trace of more ranks of traces of fewer.
+//! - [`extrapolate()`] makes the trace of more ranks of traces of fewer, or of one.
 //! - [`lint`] finds what is suspicious in a trace; [`LINTS`] is the registry.
 //! - [`transform`] changes a program by a hypothesis; [`transform::TRANSFORMS`] is the registry of changes.
 //!
@@ -136,7 +136,7 @@ pub use dump::{dump, write_text};
 pub use dumpi::DumpiError;
 pub use error::InputError;
 pub use export::{EXPORTS, Export, ExportError, Exported};
-pub use extrapolate::{Extrapolated, ExtrapolationError, ExtrapolationOptions, extrapolate};
+pub use extrapolate::{Extrapolated, ExtrapolationError, ExtrapolationOptions, Scaling, extrapolate};
 pub use files::trace_files;
 pub use foreign::Foreign;
 pub use format::{Candidate, FORMATS, Format, HEAD, Input, open_input};

@@ -241,10 +241,10 @@ pub(crate) enum TraceCommand {
         #[arg(long, value_name = "N", default_value_t = 1)]
         threads: usize,
     },
-    /// Writes the trace that a program would have on another number of ranks, of traces on two or three numbers of ranks.
+    /// Writes the trace that a program would have on another number of ranks, of traces on two or three numbers of ranks, or of one.
     Extrapolate {
         /// Traces of any format, on different numbers of ranks.
-        #[arg(required = true, num_args = 2..)]
+        #[arg(required = true)]
         traces: Vec<PathBuf>,
         /// Number of ranks of the result.
         #[arg(long, value_name = "N")]
@@ -255,6 +255,9 @@ pub(crate) enum TraceCommand {
         /// Largest misfit of an amount of computation, relative to it.
         #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
         misfit: f64,
+        /// How the problem grows with the number of ranks, which one trace does not tell.
+        #[arg(long, value_name = "GROWTH")]
+        scaling: Option<ScalingArgument>,
         /// Archive that is written.
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
@@ -270,6 +273,16 @@ pub(crate) enum TraceCommand {
 /// Parses the name of a file that is read; `-` is standard input.
 pub(super) fn input() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| if path == Path::new("-") { stdin::spool() } else { Ok(path) })
+}
+
+/// How a problem grows with the number of ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScalingArgument {
+    /// Each rank has as many points as in the trace: sizes and computations stay.
+    Weak,
+    /// The points of the trace are divided among all ranks: computations are proportional to the points of a rank, messages to its
+    /// face towards the peer.
+    Strong,
 }
 
 /// Content of a trace.

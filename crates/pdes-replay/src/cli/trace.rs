@@ -20,9 +20,11 @@ use trace_mmap::{
     ConvertOptions, Converted, Cut, Finding, Folding, Info, LoadOptions, NoteKind, PairTraffic, Provenance,
     Storage, Summary, Trace, UnmodelledCalls, WorkMetric,
 };
-use trace_tools::{Export, Extrapolated, ExtrapolationOptions, FORMATS, Input, Suspicion, open_input};
+use trace_tools::{
+    Export, Extrapolated, ExtrapolationOptions, FORMATS, Input, Scaling, Suspicion, open_input,
+};
 
-use super::arguments::{TraceCommand, TraceFormat};
+use super::arguments::{ScalingArgument, TraceCommand, TraceFormat};
 use super::{Misuse, files, goal, progress, what_if};
 use ::goal::is_schedule_file;
 use training::ExecutionTrace;
@@ -133,8 +135,13 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
         TraceCommand::Transform { trace, output, with, hypothesis, threads } => {
             transform(trace, output, with, hypothesis.as_deref(), *threads)?
         }
-        TraceCommand::Extrapolate { traces, ranks, grid, misfit, output } => {
-            let options = ExtrapolationOptions { ranks: *ranks, grid: grid.clone(), misfit: *misfit };
+        TraceCommand::Extrapolate { traces, ranks, grid, misfit, scaling, output } => {
+            let scaling = scaling.map(|scaling| match scaling {
+                ScalingArgument::Weak => Scaling::Weak,
+                ScalingArgument::Strong => Scaling::Strong,
+            });
+            let options =
+                ExtrapolationOptions { ranks: *ranks, grid: grid.clone(), misfit: *misfit, scaling };
             extrapolate(traces, output, &options)?
         }
         TraceCommand::Generate(arguments) => generate::run(arguments)?,
@@ -253,6 +260,11 @@ fn extrapolate(traces: &[PathBuf], output: &Path, options: &ExtrapolationOptions
     let mut text = describe_archive(output, &summary);
     let grid = |sides: &Vec<u32>| sides.iter().map(u32::to_string).collect::<Vec<_>>().join(" x ");
     writeln!(text, "grids:  {}", grids.iter().map(grid).collect::<Vec<_>>().join(", "))?;
+    if options.scaling.is_some() {
+        tracing::warn!(
+            "of one trace: --scaling is taken for granted, and how far laws miss on other numbers of ranks is not known"
+        );
+    }
     for (dimension, points) in (1..).zip(points) {
         match points {
             Some(points) => writeln!(text, "points: {points} along dimension {dimension}")?,

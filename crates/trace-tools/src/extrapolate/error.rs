@@ -25,10 +25,36 @@ pub enum ExtrapolationError {
         path: PathBuf,
     },
     /// There are too few different numbers of ranks.
-    #[error("the traces have {found:?} ranks, expected two different numbers of ranks or more, each once")]
+    #[error(
+        "the traces have {found:?} ranks, expected two different numbers of ranks or more, each once, or one trace and --scaling"
+    )]
     Counts {
         /// The numbers of ranks.
         found: Vec<usize>,
+    },
+    /// Several traces tell how the problem grows.
+    #[error("--scaling weak or strong is for one trace: several tell how their values change")]
+    Scaling,
+    /// One trace has several grids.
+    #[error(
+        "the ranks stand in the grids {:?} and {:?} alike, and one trace does not tell in which: give a trace on another number of ranks",
+        .0[0], .0[1]
+    )]
+    Grids([Vec<u32>; 2]),
+    /// Three ranks along a dimension do not tell offsets of peers from fixed ranks.
+    #[error(
+        "three ranks along dimension {0} do not tell whether their peers are neighbours or fixed ranks: give a trace with four or more"
+    )]
+    Narrow(usize),
+    /// One trace does not tell how something changes.
+    #[error(
+        "{what} at the place {place}: one trace does not tell how it changes with the number of ranks; give a trace on another number"
+    )]
+    Unknown {
+        /// The operation of the value.
+        what: String,
+        /// The place of the ranks.
+        place: String,
     },
     /// The amounts of computation of the traces are different things.
     #[error("the traces count different things as computation (trace info: counted), expected one")]
@@ -84,13 +110,15 @@ pub enum ExtrapolationError {
     },
     /// Too few traces have ranks at a place of the result.
     #[error(
-        "{traces} of the traces have ranks at the place {place}, expected two or more: give larger traces"
+        "{traces} of the traces have ranks at the place {place}, expected {expected} or more: give larger traces"
     )]
     Unseen {
         /// The place.
         place: String,
         /// Number of the traces.
         traces: usize,
+        /// Number of traces that are expected.
+        expected: usize,
     },
     /// A value follows no law.
     #[error(

@@ -31,6 +31,11 @@ enum Part {
 pub(super) struct Place([Part; DIMENSIONS]);
 
 impl Place {
+    /// Returns whether the rank is at no end of any dimension; dimensions without ranks beside it do not count.
+    pub(super) fn is_inner(&self) -> bool {
+        self.0.iter().all(|part| matches!(part, Part::Inner | Part::Only))
+    }
+
     /// Returns the number of ends of a dimension at which the rank is.
     pub(super) fn ends(&self, dimension: usize) -> u32 {
         match self.0[dimension] {
@@ -140,6 +145,11 @@ impl Grid {
         Rank::new((index(2) * self.sides[1] + index(1)) * self.sides[0] + index(0))
     }
 
+    /// Returns a dimension along which three ranks are to be more: the one between the ends does not tell offsets from fixed ranks.
+    pub(super) fn narrow(&self, target: &Self) -> Option<usize> {
+        (0..self.dimensions).find(|dimension| self.sides[*dimension] == 3 && target.sides[*dimension] > 3)
+    }
+
     /// Returns the grid of a number of ranks whose sides are most nearly those of this one, all multiplied by the same factor.
     pub(super) fn like(&self, ranks: u32) -> Result<Self, ExtrapolationError> {
         let unlikeness = |grid: &Self| {
@@ -206,6 +216,9 @@ pub(super) fn consistent(traces: &[Vec<RankProgram>]) -> Result<Vec<Grid>, Extra
             candidates.push(consistent);
         }
         let (Some(largest), [others @ .., _]) = (candidates.last(), &candidates[..]) else { continue };
+        if let ([], [(one, _), (other, _), ..]) = (others, &largest[..]) {
+            return Err(ExtrapolationError::Grids([one.sides(), other.sides()]));
+        }
         let alike = |one: &Programs, other: &Programs| {
             let mut shared =
                 one.iter().filter_map(|(place, program)| Some((program, other.get(place)?))).peekable();

@@ -24,7 +24,7 @@ impl Features {
         let place = grid.place(position);
         for (dimension, side) in grid.sides().into_iter().enumerate() {
             sides[dimension] = side.into();
-            if let Some(points) = points[dimension] {
+            if let Some(Some(points)) = points.get(dimension) {
                 let share = points.share(side, position[dimension]) as f64;
                 (shares[dimension], inner[dimension]) = (share, share - f64::from(place.ends(dimension)));
             } else {
@@ -51,6 +51,19 @@ pub(super) fn deduplicate<T: PartialEq>(all: &mut Vec<T>) {
         }
     }
     *all = distinct;
+}
+
+/// Returns whether a value of all samples may be a whole number for each point of a face, with up to two layers around it.
+pub(super) fn may_count_points(of: [bool; DIMENSIONS], samples: &[Sample]) -> bool {
+    let counts = |shares: fn(&Features) -> &[f64; DIMENSIONS], layers: f64| {
+        samples.iter().all(|Sample { features, value }| {
+            let sides = shares(features).iter().zip(of).filter(|(_, of)| *of);
+            (value / sides.map(|(side, _)| side + layers).product::<f64>()).fract() == 0.0
+        })
+    };
+    let kinds: [fn(&Features) -> &[f64; DIMENSIONS]; 2] =
+        [|features| &features.shares, |features| &features.inner];
+    kinds.into_iter().any(|shares| [0.0, 1.0, 2.0].into_iter().any(|layers| counts(shares, layers)))
 }
 
 /// Describes the first values.
@@ -156,6 +169,8 @@ fn forms(dimensions: usize) -> Vec<Vec<Term>> {
 pub(super) enum Unfitted {
     /// No law is near enough: the nearest one, with its misfit.
     NoLaw(Option<(String, f64)>),
+    /// One trace does not tell.
+    Unknown,
     /// Two laws are exact, and differ on the targets.
     Ambiguous([String; 2]),
 }
@@ -180,8 +195,7 @@ impl Law {
     ) -> Result<Self, Unfitted> {
         let laws: Vec<Self> =
             forms(dimensions).into_iter().filter_map(|terms| Self::of(terms, samples, targets)).collect();
-        let is_exact = |law: &&Self| samples.iter().all(|sample| law.is_exact(sample, tolerance.is_some()));
-        let mut exact = laws.iter().filter(is_exact);
+        let mut exact = laws.iter().filter(|law| law.is_exact_on(samples, tolerance.is_some()));
         if let Some(simplest) = exact.next() {
             let same = exact.take_while(|law| law.terms.len() == simplest.terms.len());
             return match same.into_iter().find(|law| !simplest.agrees(law, targets)) {
@@ -195,6 +209,115 @@ impl Law {
             near.min_by(|one, other| one.terms.len().cmp(&other.terms.len()).then(order(one, other)));
         let closest = || laws.iter().min_by(order).map(|law| (law.to_string(), law.misfit));
         nearest.cloned().ok_or_else(|| Unfitted::NoLaw(closest()))
+    }
+
+    /// Returns the law that all values are equal, but for amounts that miss by what is tolerated.
+    pub(super) fn constant(samples: &[Sample], tolerance: Option<f64>) -> Result<Self, Unfitted> {
+        let law = Self::of(vec![Term::One], samples, &[]).ok_or(Unfitted::Unknown)?;
+        let is_near = tolerance.is_some_and(|tolerance| law.misfit <= tolerance);
+        if is_near || law.is_exact_on(samples, false) {
+            Ok(law)
+        } else {
+            Err(Unfitted::NoLaw(Some((law.to_string(), law.misfit))))
+        }
+    }
+
+    /// Finds the law of fewest terms in the shares alone, if the shares of all dimensions differ between the values, so that these tell it.
+    pub(super) fn of_shares(
+        samples: &[Sample],
+        targets: &[Features],
+        is_amount: bool,
+        dimensions: usize,
+    ) -> Result<Option<Self>, Unfitted> {
+        let differ = |dimension: usize| {
+            let share = |sample: &Sample| sample.features.shares[dimension];
+            samples.iter().any(|sample| share(sample) != share(&samples[0]))
+        };
+        if !(0..dimensions).all(differ) {
+            return Ok(None);
+        }
+        let is_share = |term: &Term| matches!(term, Term::One | Term::Shares(_) | Term::Inner(_));
+        let forms = forms(dimensions).into_iter().filter(|terms| terms.iter().all(is_share));
+        let laws = forms.filter_map(|terms| Self::of(terms, samples, targets));
+        let mut exact: Vec<Self> = laws.filter(|law| law.is_exact_on(samples, is_amount)).collect();
+        let fewest = exact.first().map_or(0, |law| law.terms.len());
+        exact.retain(|law| law.terms.len() == fewest);
+        Self::agreed(exact, targets, is_amount)
+    }
+
+    /// Returns the first of some laws, if all say the same: of amounts nearly.
+    pub(super) fn agreed(
+        laws: Vec<Self>,
+        targets: &[Features],
+        is_amount: bool,
+    ) -> Result<Option<Self>, Unfitted> {
+        let Some(first) = laws.first() else { return Ok(None) };
+        let is_same = |law: &Self| {
+            let differ = |target: &Features| (first.value(target) - law.value(target)).abs() > 0.5;
+            first.agrees(law, targets) && (is_amount || !targets.iter().any(differ))
+        };
+        match laws.iter().find(|law| !is_same(law)) {
+            Some(other) => Err(Unfitted::Ambiguous([first, other].map(Self::to_string))),
+            None => Ok(laws.into_iter().next()),
+        }
+    }
+
+    /// Returns the laws that a law of inner ranks may be at ends of the grid: each term with the points at the ends, or without.
+    pub(super) fn at_ends(&self) -> impl Iterator<Item = Self> {
+        (0..1_u32 << self.terms.len()).map(|choice| {
+            let term = |(number, term): (usize, &Term)| match (*term, choice >> number & 1) {
+                (Term::Shares(powers) | Term::Inner(powers), 0) => Term::Shares(powers),
+                (Term::Shares(powers) | Term::Inner(powers), _) => Term::Inner(powers),
+                (term, _) => term,
+            };
+            Self { terms: self.terms.iter().enumerate().map(term).collect(), ..self.clone() }
+        })
+    }
+
+    /// Returns the laws that values are proportional to a product of shares, with the points at ends or without.
+    pub(super) fn proportional(of: [bool; DIMENSIONS], samples: &[Sample]) -> Vec<Self> {
+        if !of.contains(&true) {
+            return Self::of(vec![Term::One], samples, &[]).into_iter().collect();
+        }
+        let powers = of.map(u32::from);
+        let law = |term: Term| {
+            let terms = samples.iter().map(|sample| (term.value(&sample.features), sample.value));
+            let (products, squares) = terms.fold((0.0, 0.0), |(products, squares), (term, value)| {
+                (products + term * value, squares + term * term)
+            });
+            let coefficient = if squares > 0.0 { products / squares } else { 0.0 };
+            Self { terms: vec![term], coefficients: vec![coefficient], misfit: 0.0 }.measured(samples)
+        };
+        vec![law(Term::Shares(powers)), law(Term::Inner(powers))]
+    }
+
+    /// Returns the law of a face with layers of points of neighbours around it, such as `n1 n2 + n1 + n2 + 1`: as many values as terms tell
+    /// it, and that the layers are whole is what speaks for it.
+    pub(super) fn with_layers(of: [bool; DIMENSIONS], samples: &[Sample]) -> Option<Self> {
+        let all = (0..DIMENSIONS).filter(|dimension| of[*dimension]).fold(0_usize, |all, one| all | 1 << one);
+        let parts = (0..=all).rev().filter(|part| part & all == *part);
+        let terms: Vec<Term> = parts
+            .map(|part| match part {
+                0 => Term::One,
+                part => Term::Shares(std::array::from_fn(|dimension| (part >> dimension & 1) as u32)),
+            })
+            .collect();
+        let column = |term: &Term| samples.iter().map(|sample| term.value(&sample.features)).collect();
+        let basis = Basis::of(&terms.iter().map(column).collect::<Vec<_>>());
+        let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
+        let coefficients = basis.solve(&values);
+        let is_layer = |coefficient: &f64| {
+            let layers = coefficient / coefficients[0];
+            layers > -0.5 && (layers - layers.round()).abs() < 1e-6
+        };
+        let is_whole = basis.kept.len() == terms.len() && coefficients.iter().all(is_layer);
+        let law = Self { terms, coefficients, misfit: 0.0 }.measured(samples);
+        (is_whole && law.is_exact_on(samples, false)).then_some(law)
+    }
+
+    /// Returns whether all values are told exactly.
+    pub(super) fn is_exact_on(&self, samples: &[Sample], is_amount: bool) -> bool {
+        samples.iter().all(|sample| self.is_exact(sample, is_amount))
     }
 
     /// Returns whether another law says the same of all targets, but for rounded amounts.
@@ -228,11 +351,16 @@ impl Law {
             return None;
         }
         let coefficients = basis.solve(&values);
-        let mut law = Self { terms, coefficients, misfit: 0.0 };
-        let misfits = samples.iter().map(|sample| law.error(sample) / sample.value.abs().max(1.0));
-        law.misfit = misfits.fold(0.0, f64::max);
+        let law = Self { terms, coefficients, misfit: 0.0 }.measured(samples);
         // No value is below 0; rounding may take amounts there.
         targets.iter().all(|target| law.value(target) > -0.5).then_some(law)
+    }
+
+    /// Returns the law with its misfit.
+    pub(super) fn measured(mut self, samples: &[Sample]) -> Self {
+        let misfits = samples.iter().map(|sample| self.error(sample) / sample.value.abs().max(1.0));
+        self.misfit = misfits.fold(0.0, f64::max);
+        self
     }
 
     pub(super) fn value(&self, features: &Features) -> f64 {

@@ -32,6 +32,21 @@ impl Value {
     }
 }
 
+/// What a number in a program tells, which decides how it changes with the number of ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Iterations, seconds of sleep, counts and computations of operations in which each rank has the whole.
+    Fixed,
+    /// Flops of a computation.
+    Work,
+    /// Bytes of a message; its place among the peers of the program, if it has one.
+    Message(Option<usize>),
+    /// The part of a rank in a collective operation.
+    PerRank,
+    /// The part of a pair of ranks in a collective operation.
+    PerPair,
+}
+
 /// The program of a rank: its pattern, and what the pattern has not, each in the order of the program.
 #[derive(Clone, Debug)]
 pub(super) struct RankProgram {
@@ -101,6 +116,15 @@ impl Patterns {
             ExtrapolationError::Value { what: self.describe(program, slot), value }
         })?;
         Ok(items)
+    }
+
+    /// Returns what each value of a program tells.
+    pub(super) fn kinds(&self, program: &RankProgram) -> Vec<Kind> {
+        let mut items = self.patterns[program.pattern as usize].clone();
+        let mut finder = KindFinder { kind: Kind::Fixed, peers: 0, kinds: Vec::new() };
+        // All was visited before, without an error.
+        let _ = visit(&mut items, &mut finder);
+        finder.kinds
     }
 
     /// Describes the place of a value in a program.
@@ -396,6 +420,60 @@ impl Visitor for Finder {
     fn refuse(&mut self, call: &Op) -> String {
         name(call)
     }
+}
+
+/// Collects what values tell.
+struct KindFinder {
+    kind: Kind,
+    peers: usize,
+    kinds: Vec<Kind>,
+}
+
+impl Visitor for KindFinder {
+    type Stop = ();
+
+    fn begin(&mut self, op: Option<&Op>) {
+        let operation = match op {
+            Some(Op::Collective(operation) | Op::Call(CallOp::Collective { operation, .. })) => operation,
+            None | Some(Op::Sleep { .. }) => return self.kind = Kind::Fixed,
+            Some(Op::Compute { .. }) => return self.kind = Kind::Work,
+            Some(_) => return self.kind = Kind::Message(None),
+        };
+        self.kind = match operation {
+            Collective::Barrier
+            | Collective::Bcast { .. }
+            | Collective::Reduce { .. }
+            | Collective::Allreduce { .. }
+            | Collective::Scan { .. }
+            | Collective::Exscan { .. } => Kind::Fixed,
+            Collective::Alltoall { .. } | Collective::Alltoallv { .. } => Kind::PerPair,
+            _ => Kind::PerRank,
+        };
+    }
+
+    fn peer(&mut self, _: &mut Rank) {
+        self.kind = Kind::Message(Some(self.peers));
+        self.peers += 1;
+    }
+
+    fn whole(&mut self, _: &mut u64) -> Result<(), ()> {
+        self.kinds.push(self.kind);
+        Ok(())
+    }
+
+    fn amount(&mut self, _: &mut f64) -> Result<(), ()> {
+        self.kinds.push(self.kind);
+        Ok(())
+    }
+
+    fn counts(&mut self, counts: &mut Box<[u64]>) -> Result<(), ()> {
+        if !counts.is_empty() {
+            self.kinds.push(self.kind);
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, _: &Op) {}
 }
 
 /// Returns the name of an operation in text.
