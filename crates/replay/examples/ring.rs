@@ -5,8 +5,10 @@
 //! ```
 //! The arguments are the number of ranks and that of rounds.
 
-use pdes_core::Progress;
-use replay::{CodeProgram, Data, Model, Mpi, OWN_DEFAULT, PlatformSource, RunSpec, Simulation};
+#[path = "launch/cluster.rs"]
+mod cluster;
+
+use replay::{CodeProgram, Data, Mpi};
 
 /// Size of the token \[B\].
 const TOKEN: u64 = 1 << 20;
@@ -29,21 +31,12 @@ async fn ring(mpi: Mpi, rounds: u32) {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "an example shows what it does")]
+/// Returns the program.
+pub(crate) fn program(ranks: u32, rounds: u32) -> CodeProgram {
+    CodeProgram::new("ring", ranks, move |mpi| ring(mpi, rounds))
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments = std::env::args().skip(1).map(|argument| argument.parse::<u32>());
-    let [ranks, rounds] = arguments.collect::<Result<Vec<_>, _>>()?.try_into().unwrap_or([16, 10]);
-
-    let platform = format!(
-        "topology = {{ kind = 'cluster', hosts = {ranks}, speed = '1Gf', bandwidth = '10GBps', latency = '1us' }}"
-    );
-    let platform = PlatformSource::Inline(Box::new(toml::from_str(&platform)?), None);
-    let spec = RunSpec { model: Model::uncontended(), ..RunSpec::new("", platform, OWN_DEFAULT) };
-    let spec = spec.with_code(CodeProgram::new("ring", ranks, move |mpi| ring(mpi, rounds)));
-
-    let simulation = Simulation::load(&spec)?;
-    let outcome = simulation.replay(&Progress::new(spec.threads))?;
-    let (actions, wall) = (simulation.actions(&outcome), outcome.replay_time.as_secs_f64());
-    println!("{actions} actions, {} s simulated in {wall:.3} s", outcome.simulated_time());
-    Ok(())
+    let [ranks, rounds] = cluster::arguments([16, 10])?;
+    cluster::run(program(ranks, rounds))
 }

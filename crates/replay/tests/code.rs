@@ -1,5 +1,8 @@
 //! Programs in code: the same answers as their traces, on any number of threads, and decisions by what they are told.
 
+#[path = "code/examples.rs"]
+mod examples;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
