@@ -64,3 +64,68 @@ fn execution_traces_are_converted_and_replayed() {
         .code(MISUSE)
         .stderr(predicates::str::contains("Chakra execution traces"));
 }
+
+#[test_with::shared]
+fn execution_traces_are_checked_and_linted() {
+    let sample = |path: &str| crate::shared::shared("samples/chakra/data/microbenchmarks").join(path);
+    let whole = sample("all_reduce/8npus_1MB/all_reduce.3.et");
+    trace(&["check"], &[&whole]).code(DONE).stdout(predicates::str::contains("8 ranks with"));
+    trace(&["lint"], &[&whole])
+        .code(DONE)
+        .stdout(predicates::str::contains("instant: no operation has an instant"));
+    // Without rank 7 the trace is one of seven ranks; without rank 3 it is none.
+    let folder = Folder::new();
+    for rank in [0, 1, 2, 4] {
+        let name = format!("all_reduce.{rank}.et");
+        std::fs::copy(sample("all_reduce/8npus_1MB").join(&name), folder.path(&name)).unwrap();
+    }
+    let torn = folder.path("all_reduce.0.et");
+    trace(&["check"], &[&torn]).code(1).stderr(predicates::str::contains("4 files, and none of rank 3"));
+    std::fs::remove_file(folder.path("all_reduce.4.et")).unwrap();
+    std::fs::copy(sample("all_gather/8npus_1MB/all_gather.2.et"), folder.path("all_reduce.2.et")).unwrap();
+    trace(&["check"], &[&torn])
+        .code(1)
+        .stderr(predicates::str::contains("rank 2 has AllGather of 1048576 B"));
+    trace(&["lint"], &[&torn])
+        .code(DONE)
+        .stdout(predicates::str::contains("violation: collective operation 0"));
+}
+
+/// Returns the section of a training run with 4 stages, 8 micro-batches and hardly any vocabulary on hosts of 1 Gflop/s.
+fn training(options: &str, settings: &[&str]) -> serde_json::Value {
+    let folder = Folder::new();
+    let report = folder.path("report.json");
+    let model = MODEL.join(" ");
+    let generate = format!("trace.generate={model} --vocabulary=4 --batch=8 --pipeline=4 {options}");
+    let platform = "platform.topology={ kind = 'cluster', hosts = 8, speed = '1Gf', bandwidth = '1000GBps', latency = '1ns' }";
+    let mut command = crate::command_line::command();
+    command.args(["--model=contention-free", "--quiet", "--set", &generate, "--set", platform]);
+    command.args(settings.iter().flat_map(|setting| ["--set", setting]));
+    command.arg("--report").arg(&report).assert().code(DONE);
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+    report["training"].clone()
+}
+
+#[test]
+fn reports_of_training_runs_say_what_they_wait_for() {
+    let number = |section: &serde_json::Value, key: &str| {
+        section[key].as_f64().unwrap_or_else(|| panic!("{key}: {section}"))
+    };
+    let fast = training("--iterations=2", &[]);
+    let [ideal, bubble] = ["ideal_bubble", "pipeline_bubble"].map(|key| number(&fast, key));
+    assert!((ideal - 3.0 / 11.0).abs() < 1e-12);
+    assert!((bubble - ideal).abs() < 0.01, "{fast}");
+    assert!(number(&fast, "exposed_communication") < 0.001, "{fast}");
+    // Without recomputation all computation is that of the model.
+    assert!((number(&fast, "model_flops_utilisation") - number(&fast, "computing")).abs() < 1e-3, "{fast}");
+    assert!((number(&fast, "computing") + bubble - 1.0).abs() < 0.001, "{fast}");
+    let flops = number(&fast, "model_flops") / 4e9 / number(&fast, "model_flops_utilisation");
+    assert!((number(&fast, "iteration_s") / flops - 1.0).abs() < 1e-9, "{fast}");
+    let repeated = training("--recompute=full", &[]);
+    let ratio = number(&repeated, "computing") / number(&repeated, "model_flops_utilisation");
+    assert!((1.2..4.0 / 3.0 + 1e-9).contains(&ratio), "{repeated}");
+    let slow = training("--tensor=2", &["network.bandwidth_scale=0.000001"]);
+    assert!(number(&slow, "exposed_communication") > 0.2, "{slow}");
+    let plain = training("", &["analysis.waits=false"]);
+    assert!(plain["pipeline_bubble"].is_null() && plain["exposed_communication"].is_null(), "{plain}");
+}

@@ -77,7 +77,7 @@ pub use report::{
     CriticalPath, CsvTable, Energy, Epochs, FailedJob, Failures, FailuresError, FileServers, Fractions,
     Histogram, Histograms, IdealMachines, Imbalance, Job, JobEnd, Jobs, Links, LostTime, Parameters,
     PartEnergy, Parts, PathCall, PathParts, PathRank, PathSegment, RankCall, RankEnd, RankParts, RegionParts,
-    Report, ReportError, RunTimePart, Sampling, SavedActionTotal, SavedReport, Sections, TableRow,
+    Report, ReportError, RunTimePart, Sampling, SavedActionTotal, SavedReport, Sections, TableRow, Training,
 };
 #[cfg(feature = "pictures")]
 pub use report::{Presentation, Timeline as SavedTimeline, TimelineError as SavedTimelineError};

@@ -20,6 +20,7 @@ mod saved;
 mod section;
 mod tables;
 mod topology;
+mod training;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -60,6 +61,7 @@ pub use page::{Presentation, Timeline, TimelineError};
 pub use sampling::Sampling;
 pub use saved::{ReportError, SavedActionTotal, SavedReport};
 pub use section::{CsvTable, Sections};
+pub use training::Training;
 
 /// Name of the format.
 const FORMAT: &str = "pdes-replay report";

@@ -30,6 +30,13 @@ impl TraceFile {
     }
 }
 
+impl TraceFile {
+    /// Returns what the trace was generated from; `None` if it was not.
+    pub fn recipe(&self) -> Option<&str> {
+        self.generated.as_ref().map(|generated| generated.name.as_str())
+    }
+}
+
 impl<P: Into<PathBuf>> From<P> for TraceFile {
     fn from(path: P) -> Self {
         Self { path: path.into(), generated: None }

@@ -4,12 +4,14 @@
 //! feeder; control dependencies name parents in a call stack in traces of `PyTorch`, and are counted only.
 
 mod error;
+mod lint;
 mod message;
 mod order;
 mod read;
 mod schedule;
 
 pub use error::ChakraError;
+pub use lint::{CHAKRA_LINTS, ChakraLint};
 pub use schedule::{ChakraSchedule, Roofline, ScheduleOptions};
 
 use std::path::Path;
@@ -60,6 +62,8 @@ pub struct Node {
     pub after: Vec<u32>,
     /// Number of control dependencies.
     pub control: u32,
+    /// Recorded begin \[us\]; 0 where the recording has none.
+    pub start: u64,
     /// Recorded duration \[us\].
     pub micros: u64,
     /// True if the processor of the host does it.

@@ -203,6 +203,11 @@ impl Transformer {
         Ok(Self { model, parameters, mesh, ranks, stages })
     }
 
+    /// Returns the number of iterations.
+    pub fn iterations(&self) -> u64 {
+        self.parameters.iterations
+    }
+
     /// Returns the number of micro-batches of a replica in an iteration.
     pub fn micro_batches(&self) -> u32 {
         self.parameters.batch / self.parameters.data / self.parameters.micro_batch

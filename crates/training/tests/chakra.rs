@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use training::astra::{AstraError, Network, System, simulate};
 use training::collective::Algorithm;
-use training::{ChakraError, CollectiveKind, ExecutionTrace, NodeKind, ScheduleOptions};
+use training::{CHAKRA_LINTS, ChakraError, CollectiveKind, ExecutionTrace, NodeKind, ScheduleOptions};
 
 fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples/chakra/data")
@@ -193,4 +193,85 @@ fn damage_is_named() {
         let error = ExecutionTrace::read(&path).unwrap_err();
         assert!(matches!(error, ChakraError::Protobuf { .. }), "{error}");
     }
+}
+
+/// Lints of the trace of one rank with these nodes.
+fn lints(nodes: &str) -> Vec<(&'static str, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.0.json");
+    std::fs::write(&path, format!(r#"{{"workload_graph": [{nodes}]}}"#)).unwrap();
+    let found = ExecutionTrace::read(&path).unwrap().lint();
+    found.into_iter().map(|suspicion| (suspicion.lint, suspicion.text)).collect()
+}
+
+#[test]
+fn each_lint_finds_its_own() {
+    let node = |id: u32, start: u64, micros: u64, more: &str| {
+        format!(
+            r#"{{"Id": {id}, "NodeType": 4, "is_cpu_op": false, "start_time_micros": {start}, "runtime": {micros}{more}}}"#
+        )
+    };
+    let after = |id: u32| format!(r#", "data_deps": [{id}]"#);
+    let sound = [node(1, 100, 50, ""), node(2, 150, 50, &after(1)), node(3, 205, 50, &after(2))].join(",");
+    assert_eq!(lints(&sound), []);
+    let collective = |id: u32, more: &str| {
+        format!(r#"{{"Id": {id}, "NodeType": 7, "is_cpu_op": false, "start_time_micros": 9{more}}}"#)
+    };
+    let cases = [
+        (collective(1, ""), "left-out", "1 collective operations of unknown kind"),
+        (node(1, 5, 0, ""), "instant", "1 computation(s) have neither"),
+        (node(1, 0, 5, ""), "instant", "no operation has an instant"),
+        (
+            [node(1, 100, 50, ""), node(2, 130, 50, &after(1)), node(3, 140, 60, &after(2))].join(","),
+            "early",
+            "2 operation(s) begin before what they depend on has ended, most node 3 of rank 0 at 140 us, where node 2 ends at 180 us",
+        ),
+        // Of 200 us, node 2 waits for 21 us and node 3 for 19 us.
+        (
+            [node(1, 100, 50, ""), node(2, 171, 50, &after(1)), node(3, 240, 60, &after(1))].join(","),
+            "late",
+            "1 operation(s) begin more than a tenth of the recorded time after all was ready, most node 2 of rank 0, ready at 150 us, at 171 us",
+        ),
+        (
+            [node(1, 100, 50, ""), node(2, 130, 50, "")].join(","),
+            "overlap",
+            "1 operation(s) begin while another one of the same kind goes on, most node 2 of rank 0 at 130 us",
+        ),
+    ];
+    for (nodes, lint, expected) in cases {
+        let found = lints(&nodes);
+        assert!(
+            found.iter().any(|(name, text)| *name == lint && text.contains(expected)),
+            "{lint}: {found:?}"
+        );
+    }
+    assert_eq!(CHAKRA_LINTS.len(), 6);
+}
+
+#[test]
+fn operations_that_a_rank_never_reaches_are_violations() {
+    let folder = tempfile::tempdir().unwrap();
+    let lost = |rank, text: String| {
+        if rank == 1 { text.replace(r#""NodeType": 7"#, r#""NodeType": 1"#) } else { text }
+    };
+    let found = ExecutionTrace::read(&json(folder.path(), &lost)).unwrap().lint();
+    assert_eq!(found[0].lint, "violation");
+    assert!(found[0].text.contains("rank 1"), "{found:?}");
+}
+
+/// The recording of the sample kept no instants; 14 of its collective operations do not say which they are.
+#[test_with::shared]
+fn the_trace_of_a_real_program_is_suspicious_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = std::fs::File::open(samples().join("feeder_tests_trace.tar.gz")).unwrap();
+    tar::Archive::new(flate2::read::GzDecoder::new(archive)).unpack(folder.path()).unwrap();
+    let found = ExecutionTrace::read(&folder.path().join("tests/data/chakra.0.et")).unwrap().lint();
+    let text: String =
+        found.iter().map(|suspicion| format!("{}: {}\n", suspicion.lint, suspicion.text)).collect();
+    assert!(
+        text.contains("left-out: not in the schedule: 14 collective operations of unknown kind"),
+        "{text}"
+    );
+    assert!(text.contains("instant: no operation has an instant"), "{text}");
+    assert!(found.iter().all(|suspicion| !["early", "late", "overlap"].contains(&suspicion.lint)), "{text}");
 }

@@ -176,8 +176,12 @@ pub(crate) fn info(path: &Path) -> Result<String> {
 
 /// Checks a schedule, and that its receives and messages match.
 pub(crate) fn check(path: &Path) -> Result<String> {
-    let schedule = load(path)?;
-    simulate(&schedule, &LogGops::default(), available_threads())
+    check_schedule(&load(path)?, path)
+}
+
+/// Checks the schedule of a file, and that its receives and messages match.
+pub(crate) fn check_schedule(schedule: &Schedule, path: &Path) -> Result<String> {
+    simulate(schedule, &LogGops::default(), available_threads())
         .with_context(|| path.display().to_string())?;
     Ok(format!("{}: {}, all right\n", path.display(), schedule.extent()))
 }

@@ -118,6 +118,7 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
         TraceCommand::Info { trace, json: true } => info_json(&load(trace)?)?,
         TraceCommand::Info { trace, json: false } => info(&load(trace)?)?,
         TraceCommand::Check { trace } if is_schedule_file(trace) => goal::check(trace)?,
+        TraceCommand::Check { trace } if ExecutionTrace::knows(trace) => chakra::check(trace)?,
         TraceCommand::Check { trace } => check(trace)?,
         TraceCommand::Lint { trace } if is_schedule_file(trace) => {
             let path = trace.display();
@@ -125,6 +126,9 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
                 "{path}: this is a GOAL schedule, and lint looks at the calls of MPI programs; `trace check` looks at both"
             );
             return Err(Misuse(hint).into());
+        }
+        TraceCommand::Lint { trace } if ExecutionTrace::knows(trace) => {
+            describe_suspicions(trace, &ExecutionTrace::read(trace)?.lint())
         }
         TraceCommand::Lint { trace } => lint(trace)?,
         TraceCommand::Dump { trace, output: None } if is_schedule_file(trace) => return goal::dump(trace),
@@ -425,11 +429,14 @@ fn lint(path: &Path) -> Result<String> {
     let actions = AtomicU64::new(0);
     let options = LoadOptions { progress: Some(&actions), ..LoadOptions::default() };
     let trace = progress::watch_load(&actions, || trace_tools::load(path, &options)).context("the trace")?;
-    let found = trace_tools::lint(&trace);
+    Ok(describe_suspicions(path, &trace_tools::lint(&trace)))
+}
+
+fn describe_suspicions(path: &Path, found: &[Suspicion]) -> String {
     if found.is_empty() {
-        return Ok(format!("{}: nothing is suspicious\n", path.display()));
+        return format!("{}: nothing is suspicious\n", path.display());
     }
-    Ok(found.iter().map(|Suspicion { lint, text }| format!("{lint}: {text}\n")).collect())
+    found.iter().map(|Suspicion { lint, text }| format!("{lint}: {text}\n")).collect()
 }
 
 fn dump(path: &Path, output: Option<&Path>) -> Result<()> {

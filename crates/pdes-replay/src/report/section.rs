@@ -14,7 +14,7 @@ use super::SavedReport;
 use super::column::Column;
 use super::{
     Breakdown, CallTree, Communication, CriticalPath, Energy, Epochs, Failures, FileServers, Histograms,
-    IdealMachines, Jobs, Links, Sampling,
+    IdealMachines, Jobs, Links, Sampling, Training,
 };
 
 /// A section of a report, from the outcome of a run to the page.
@@ -122,6 +122,8 @@ sections! {
     epochs: Epochs,
     /// Run times on machines that have one cost after the other; null without `analysis.ideal_machines`, by default of long runs.
     ideal_machines: IdealMachines,
+    /// Training of a transformer; null if it was not generated for the run.
+    training: Training,
     /// Causes of lost time, and who waited for whom.
     breakdown: Breakdown,
     /// Time by call site and kind of call, and by rank.

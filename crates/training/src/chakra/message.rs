@@ -13,6 +13,8 @@ pub(super) struct NodeMessage {
     pub(super) ctrl_deps: Vec<u64>,
     #[prost(uint64, repeated, tag = "5")]
     pub(super) data_deps: Vec<u64>,
+    #[prost(uint64, tag = "6")]
+    pub(super) start_micros: u64,
     #[prost(uint64, tag = "7")]
     pub(super) duration_micros: u64,
     #[prost(message, repeated, tag = "10")]
@@ -81,6 +83,9 @@ pub(super) struct JsonNode {
     pub(super) ctrl_deps: Vec<u64>,
     #[serde(default)]
     pub(super) data_deps: Vec<u64>,
+    /// Begin [us].
+    #[serde(default, rename = "start_time_micros")]
+    pub(super) start: u64,
     /// Duration [us].
     #[serde(default)]
     pub(super) runtime: u64,

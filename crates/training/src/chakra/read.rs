@@ -110,7 +110,7 @@ fn decode_json(path: &Path, bytes: &[u8]) -> Result<Vec<NodeMessage>, ChakraErro
     let file: JsonFile = serde_json::from_slice(bytes)
         .map_err(|source| ChakraError::Json { path: path.to_path_buf(), source })?;
     let message = |node: JsonNode| {
-        let JsonNode { id, name, kind, ctrl_deps, data_deps, runtime, attributes } = node;
+        let JsonNode { id, name, kind, ctrl_deps, data_deps, start, runtime, attributes } = node;
         let attributes = attributes.into_iter().map(|(name, value)| AttributeMessage {
             name,
             int64: value.as_i64(),
@@ -119,14 +119,16 @@ fn decode_json(path: &Path, bytes: &[u8]) -> Result<Vec<NodeMessage>, ChakraErro
             ..AttributeMessage::default()
         });
         let attributes = attributes.collect();
-        NodeMessage { id, name, kind, ctrl_deps, data_deps, duration_micros: runtime, attributes }
+        let (start_micros, duration_micros) = (start, runtime);
+        NodeMessage { id, name, kind, ctrl_deps, data_deps, start_micros, duration_micros, attributes }
     };
     Ok(file.workload_graph.into_iter().map(message).collect())
 }
 
 /// Makes a node of a message; fails with what is wrong.
 fn node(message: NodeMessage, rank: u32, indices: &FxHashMap<u64, u32>) -> Result<Node, String> {
-    let NodeMessage { id, name, kind, ctrl_deps, data_deps, duration_micros, attributes } = message;
+    let NodeMessage { id, name, kind, ctrl_deps, data_deps, start_micros, duration_micros, attributes } =
+        message;
     let attribute = |name: &str| attributes.iter().find(|attribute| attribute.name == name);
     let integer = |name: &str| -> Result<Option<u64>, String> {
         let Some(value) = attribute(name).and_then(AttributeMessage::integer) else { return Ok(None) };
@@ -164,6 +166,7 @@ fn node(message: NodeMessage, rank: u32, indices: &FxHashMap<u64, u32>) -> Resul
         kind,
         after,
         control: ctrl_deps.len() as u32,
+        start: start_micros,
         micros: duration_micros,
         // Chakra's default.
         is_cpu: integer("is_cpu_op")?.unwrap_or(1) != 0,

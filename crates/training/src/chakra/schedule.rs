@@ -106,6 +106,13 @@ impl ExecutionTrace {
                 groups.entry(group).or_default().push((rank, operations.iter().map(operation).collect()));
             }
         }
+        if let Some(all) = groups.get_mut("") {
+            let missing =
+                (0..self.ranks.len() as u32).filter(|rank| !all.iter().any(|(known, _)| known == rank));
+            let missing: Vec<_> = missing.map(|rank| (rank, Vec::new())).collect();
+            all.extend(missing);
+            all.sort_by_key(|(rank, _)| *rank);
+        }
         let mut number = 0;
         let mut numbered = BTreeMap::new();
         for (group, ranks) in groups {

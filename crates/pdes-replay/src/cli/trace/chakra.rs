@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ::goal::Schedule;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use netmodel::quantity::{Bandwidth, Speed};
@@ -87,15 +88,26 @@ impl ChakraArguments {
         });
         let limits = self.gpu_speed.zip(self.gpu_bandwidth);
         let roofline = limits.map(|(flops, bandwidth)| Roofline { flops, bandwidth });
-        let ChakraSchedule { schedule, left_out } =
-            ExecutionTrace::read(trace)?.schedule(&ScheduleOptions { algorithm, nccl, roofline })?;
-        for (what, count) in left_out {
-            tracing::warn!("not in the schedule: {count} {what}");
-        }
+        let schedule = schedule(trace, &ScheduleOptions { algorithm, nccl, roofline })?;
         if output.extension().is_some_and(|end| end == "goal") {
             goal::write_text(&schedule, output)
         } else {
             goal::write_archive(&schedule, output)
         }
     }
+}
+
+/// Returns the schedule of an execution trace, and logs what it does not have.
+fn schedule(trace: &Path, options: &ScheduleOptions) -> Result<Schedule> {
+    let ChakraSchedule { schedule, left_out } = ExecutionTrace::read(trace)?.schedule(options)?;
+    for (what, count) in left_out {
+        tracing::warn!("not in the schedule: {count} {what}");
+    }
+    Ok(schedule)
+}
+
+/// Checks an execution trace: its dependencies, that the collective operations of a group are the same, and that receives and messages
+/// match.
+pub(super) fn check(trace: &Path) -> Result<String> {
+    goal::check_schedule(&schedule(trace, &ScheduleOptions::default())?, trace)
 }
