@@ -89,8 +89,6 @@ pub(crate) struct Fabric<'m, 'p> {
     /// With credits.
     buffers: Option<Box<Buffers>>,
     gathered: Vec<Packet>,
-    /// Input ports of the gathered packets, with credits.
-    gathered_inputs: Vec<u32>,
     /// Instants at which the last bytes of gathered packets are there, with cut-through.
     tails: Vec<u64>,
     /// Order of the gathered packets.
@@ -222,13 +220,11 @@ impl Fabric<'_, '_> {
     /// that is left.
     fn gather(&mut self, node: u32, now: u64, end: u64) -> u64 {
         let Node { first_input, inputs, first_word, .. } = self.nodes[node as usize];
-        let has_credits = self.machine.has_credits();
         let header = self.cut_through_header();
-        let Self { gathered, order, tails, gathered_inputs, rings, occupied, input_rates, .. } = self;
+        let Self { gathered, order, tails, rings, occupied, input_rates, .. } = self;
         gathered.clear();
         order.clear();
         tails.clear();
-        gathered_inputs.clear();
         let base = now.saturating_sub(MAX_WINDOW);
         let mut next = IDLE;
         for word in 0..inputs.div_ceil(u64::BITS) {
@@ -246,11 +242,7 @@ impl Fabric<'_, '_> {
                     }
                     order.push((packet.at - base) << 32 | gathered.len() as u64);
                     if let Some(header) = header {
-                        let rest = f64::from(packet.bytes - header.min(packet.bytes));
-                        tails.push(packet.at + picos(rest * input_rates[input]));
-                    }
-                    if has_credits {
-                        gathered_inputs.push(input as u32);
+                        tails.push(tail(packet, header, input_rates[input]));
                     }
                     gathered.push(*packet);
                     ring.pop_front();
@@ -397,7 +389,7 @@ impl Fabric<'_, '_> {
 
     /// Sends a packet on a channel when it may leave and the channel is free; `tail` is the arrival of its last byte, if that is later than
     /// it may leave. Returns the instant at which the last byte has left.
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, port: u32, packet: &mut Packet, tail: Option<u64>) -> u64 {
         let time = self.ports[port as usize].time(packet.bytes, self.machine.packet_size());
         let Port { free_at, picos_per_byte, latency, far, .. } = &mut self.ports[port as usize];
@@ -482,6 +474,13 @@ impl Fabric<'_, '_> {
         let parameters = &self.machine.parameters;
         (parameters.switching == Switching::CutThrough).then_some(parameters.header_bytes)
     }
+}
+
+/// Returns the instant at which the last byte of a packet is there whose header comes now, over a channel of this rate.
+#[inline]
+fn tail(packet: &Packet, header: u32, picos_per_byte: f64) -> u64 {
+    let rest = f64::from(packet.bytes - header.min(packet.bytes));
+    packet.at + picos(rest * picos_per_byte)
 }
 
 /// Returns the time for which a packet occupies a channel \[ps\]. One without bytes takes a picosecond, so that packets follow each other.

@@ -105,7 +105,6 @@ impl<'m, 'p> Fabric<'m, 'p> {
             pacing,
             buffers,
             gathered: Vec::new(),
-            gathered_inputs: Vec::new(),
             tails: Vec::new(),
             order: Vec::new(),
             injected: Vec::new(),

@@ -64,7 +64,6 @@ impl State for Fabric<'_, '_> {
             pacing,
             buffers,
             gathered: _,
-            gathered_inputs: _,
             tails: _,
             order: _,
             injected: _,

@@ -233,7 +233,7 @@ impl OutputTable {
 
     /// Returns the output ports of a node on shortest ways to a host, and the upper ends of their shares in the range of hashes, unless
     /// they are alike; no ports if there is no way.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn toward(&self, node: u32, dst: HostId) -> (&[u32], &[u32]) {
         let Target { number, delivery } = &self.targets[dst.index()];
         if let Some((switch, port)) = delivery

@@ -1,32 +1,35 @@
 //! The state of input buffers.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 
 use pdes_core::StateVisitor;
 
 use super::super::nodes::{IDLE, Node, Port};
-use super::{Buffers, Output, Published, Queue, Request, Sleeper, Waiting};
+use super::buffers::{Buffers, Output, Published, Queue, Request, Waiting};
+use super::sleeper::Sleeper;
 use crate::packet::{visit_busy_until, visit_picos};
 
 impl Buffers {
     /// Finds the wakes of all nodes anew.
     pub(in super::super) fn set_wakes(&mut self, nodes: &[Node], injections: usize) {
-        self.wakes.iter_mut().for_each(BinaryHeap::clear);
+        self.wakes.iter_mut().for_each(VecDeque::clear);
         let Self { channels, queues, outputs, injection_wakes, nodes: of_ports, wakes, .. } = self;
         for (node, wakes) in nodes.iter().zip(wakes.iter_mut()) {
             for queue in node.first_input * *channels..(node.first_input + node.inputs) * *channels {
-                wakes.push(Reverse((queues[queue as usize].wake, Sleeper::Queue(queue).pack())));
+                wakes.push_back((queues[queue as usize].wake, Sleeper::Queue(queue).pack()));
             }
         }
         for port in 0..outputs.len() {
             let wakes = &mut wakes[of_ports[port] as usize];
-            wakes.push(Reverse((outputs[port].wake, Sleeper::Output(port as u32).pack())));
+            wakes.push_back((outputs[port].wake, Sleeper::Output(port as u32).pack()));
             if port < injections {
-                wakes.push(Reverse((injection_wakes[port], Sleeper::Injection(port as u32).pack())));
+                wakes.push_back((injection_wakes[port], Sleeper::Injection(port as u32).pack()));
             }
         }
-        wakes.iter_mut().for_each(|wakes| wakes.retain(|Reverse((at, _))| *at != IDLE));
+        for wakes in wakes {
+            wakes.retain(|(at, _)| *at != IDLE);
+            wakes.make_contiguous().sort_unstable();
+        }
     }
 
     pub(in super::super) fn visit(&mut self, ports: &[Port], visitor: &mut StateVisitor<'_>) {
@@ -59,9 +62,9 @@ impl Buffers {
         let now = visitor.now().as_picos();
         for Queue { packets, busy_until, wake } in queues {
             visitor.compare(&packets.len());
-            for Waiting { packet, tail, output, channel } in packets {
+            for Waiting { packet, output, channel } in packets {
                 packet.visit_waiting(visitor);
-                visit_busy_until(tail, visitor);
+                visit_busy_until(&mut packet.at, visitor);
                 visitor.compare(output);
                 visitor.compare(channel);
             }
@@ -86,7 +89,7 @@ impl Buffers {
         for room in rooms {
             if visitor.is_observing() {
                 // Credits that are back make no difference.
-                let _ = room.instant(0, now);
+                let _ = room.instant_of_credit(0, now);
             }
             visitor.compare(&(room.bytes, room.credits.len()));
             for (back, bytes) in &mut room.credits {
