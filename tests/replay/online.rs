@@ -8,6 +8,8 @@ mod files;
 mod folding;
 #[path = "online/large_types.rs"]
 mod large_types;
+#[path = "online/mpich.rs"]
+mod mpich;
 #[path = "online/oracle.rs"]
 mod oracle;
 #[path = "online/regions.rs"]

@@ -257,7 +257,7 @@ int MPI_Op_create(MPI_User_function *function, int commutes, MPI_Op *op)
   LOCAL(Op_create, function, commutes, op)
   int error = REAL(Op_create)(function, commutes, op);
   if (error == MPI_SUCCESS)
-    note_made(MADE_OPERATOR, *op, (struct call){"MPI_Op_create", __builtin_return_address(0)});
+    note_made(MADE_OPERATOR, KEY(*op), (struct call){"MPI_Op_create", __builtin_return_address(0)});
   return error;
 }
 
@@ -265,7 +265,7 @@ INTERPOSE(Op_free)
 int MPI_Op_free(MPI_Op *op)
 {
   LOCAL(Op_free, op)
-  note_freed(MADE_OPERATOR, *op);
+  note_freed(MADE_OPERATOR, KEY(*op));
   if (pending == 0)
     return REAL(Op_free)(op);
   freed_operators = realloc(freed_operators, (freed_length + 1) * sizeof *freed_operators);
@@ -277,7 +277,11 @@ int MPI_Op_free(MPI_Op *op)
 /* Number of a predefined operator, the same on all ranks; one beyond them for operators of the program. */
 static int operator_number(MPI_Op op)
 {
+#if FOR_MPICH
+  uint32_t number = (uint32_t)op - MPI_MAX, beyond = MPI_NO_OP - MPI_MAX + 1;
+#else
   int number = REAL(Op_c2f)(op), beyond = REAL(Op_c2f)(MPI_NO_OP) + 1;
+#endif
   return number < beyond ? number : beyond;
 }
 

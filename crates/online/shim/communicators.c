@@ -316,6 +316,10 @@ int MPI_Comm_split_type(MPI_Comm handle, int type, int key, MPI_Info info, MPI_C
   BEGIN(Comm_split_type, handle, handle, type, key, info, result)
   int me = c->world[c->rank];
   *result = MPI_COMM_NULL;
+#if FOR_MPICH && defined(MPI_COMM_TYPE_HW_GUIDED)
+  /* Of the hardware within a host nothing is known. */
+  type = type == MPI_COMM_TYPE_HW_GUIDED || type == MPI_COMM_TYPE_HW_UNGUIDED ? MPI_UNDEFINED : type;
+#endif
   if (type != MPI_UNDEFINED) {
     *result = real_copy(handle);
     new_communicator(*result, new_number(c, 0, 1, &me), 1, &me);

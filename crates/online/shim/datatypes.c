@@ -35,7 +35,7 @@ void drop_type(MPI_Datatype type)
     LOCAL(name, __VA_ARGS__)                                                                                                             \
     int error = REAL(name)(__VA_ARGS__);                                                                                                 \
     if (error == MPI_SUCCESS)                                                                                                            \
-      note_made(MADE_TYPE, *made, (struct call){"MPI_" #name, __builtin_return_address(0)});                                             \
+      note_made(MADE_TYPE, KEY(*made), (struct call){"MPI_" #name, __builtin_return_address(0)});                                             \
     return error;                                                                                                                        \
   }
 
@@ -61,7 +61,7 @@ INTERPOSE(Type_free)
 int MPI_Type_free(MPI_Datatype *type)
 {
   LOCAL(Type_free, type)
-  note_freed(MADE_TYPE, *type);
+  note_freed(MADE_TYPE, KEY(*type));
   return REAL(Type_free)(type);
 }
 
@@ -233,11 +233,29 @@ static void move_large(struct movement m, char *data, uint64_t count, MPI_Dataty
   free(old);
 }
 
+/* Returns a type whose elements lie so much before an address as those of another one. */
+static MPI_Datatype shifted(MPI_Datatype type, MPI_Aint before)
+{
+  MPI_Datatype result;
+  REAL(Type_create_hindexed)(1, (int[]){1}, (MPI_Aint[]){-before}, type, &result);
+  REAL(Type_commit)(&result);
+  return result;
+}
+
+/* MPICH takes MPI_BOTTOM for no buffer: there, data are taken from this address, and the type has the rest. */
+enum { NEAR_BOTTOM = FOR_MPICH ? 64 : 0 };
+
 void pack(const void *from, uint64_t count, MPI_Datatype type, void *to)
 {
   MPI_Count size = size_of(type);
   if (count == 0 || size == 0)
     return;
+  if (NEAR_BOTTOM && !from) {
+    MPI_Datatype near = shifted(type, NEAR_BOTTOM);
+    pack((const char *)NEAR_BOTTOM, count, near, to);
+    REAL(Type_free)(&near);
+    return;
+  }
   if (is_contiguous(type, size)) {
     memcpy(to, from, count * size);
     return;
@@ -268,6 +286,12 @@ void unpack(const void *from, uint64_t bytes, void *to, uint64_t count, MPI_Data
   MPI_Count size = size_of(type);
   if (bytes == 0 || count == 0 || size == 0)
     return;
+  if (NEAR_BOTTOM && !to) {
+    MPI_Datatype near = shifted(type, NEAR_BOTTOM);
+    unpack(from, bytes, (char *)NEAR_BOTTOM, count, near);
+    REAL(Type_free)(&near);
+    return;
+  }
   if (is_contiguous(type, size)) {
     memcpy(to, from, bytes < count * size ? bytes : count * size);
     return;

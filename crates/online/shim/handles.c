@@ -58,7 +58,7 @@ static int place(int length, const int *world, int rank)
   return MPI_UNDEFINED;
 }
 
-struct communicator *communicator_of(MPI_Comm handle) { return handle == MPI_COMM_NULL ? NULL : get(&communicators, handle); }
+struct communicator *communicator_of(MPI_Comm handle) { return handle == MPI_COMM_NULL ? NULL : get(&communicators, KEY(handle)); }
 
 struct communicator *new_communicator(MPI_Comm handle, uint32_t id, int size, const int *world)
 {
@@ -66,7 +66,7 @@ struct communicator *new_communicator(MPI_Comm handle, uint32_t id, int size, co
   *c = (struct communicator){.handle = handle, .id = id, .index = next_index++, .size = size, .world = copied(size, world), .references = 1, .made_by = current_call()};
   c->rank = place(size, world, world_rank);
   if (handle != MPI_COMM_NULL)
-    put(&communicators, handle, c);
+    put(&communicators, KEY(handle), c);
   if (c->index > 0) {
     uint64_t members = new_block(size * sizeof(int));
     memcpy(payload(members), world, size * sizeof(int));
@@ -155,7 +155,7 @@ void drop_communicator(struct communicator *c)
 
 void forget_communicator(struct communicator *c)
 {
-  put(&communicators, c->handle, NULL);
+  put(&communicators, KEY(c->handle), NULL);
   drop_communicator(c);
 }
 
@@ -166,7 +166,7 @@ struct group *group_of(MPI_Group handle)
   static struct group empty = {.rank = MPI_UNDEFINED};
   if (handle == MPI_GROUP_NULL)
     return NULL;
-  return handle == MPI_GROUP_EMPTY ? &empty : get(&groups, handle);
+  return handle == MPI_GROUP_EMPTY ? &empty : get(&groups, KEY(handle));
 }
 
 MPI_Group make_group(int size, const int *world, struct call by)
@@ -180,8 +180,8 @@ MPI_Group make_group(int size, const int *world, struct call by)
   REAL(Group_free)(&self);
   struct group *group = calloc(1, sizeof *group);
   *group = (struct group){handle, place(size, world, world_rank), size, copied(size, world)};
-  put(&groups, handle, group);
-  note_made(MADE_GROUP, handle, by);
+  put(&groups, KEY(handle), group);
+  note_made(MADE_GROUP, KEY(handle), by);
   return handle;
 }
 
@@ -354,8 +354,8 @@ int MPI_Group_free(MPI_Group *handle)
   LOCAL(Group_free, handle)
   GROUP(group, *handle)
   if (*handle != MPI_GROUP_EMPTY) {
-    note_freed(MADE_GROUP, *handle);
-    put(&groups, *handle, NULL);
+    note_freed(MADE_GROUP, KEY(*handle));
+    put(&groups, KEY(*handle), NULL);
     REAL(Group_free)(handle);
     free(group->world);
     free(group);

@@ -335,6 +335,34 @@ struct message {
   struct completion received;
 };
 
+#if FOR_MPICH
+/* Handles are numbers, these of places in a table. */
+enum { OWN_MESSAGES = 0x2e000000 };
+static struct message **places;
+static int places_length;
+
+static MPI_Message keep_message(struct message *message)
+{
+  int at = 0;
+  while (at < places_length && places[at])
+    at++;
+  if (at == places_length)
+    places = realloc(places, ++places_length * sizeof *places);
+  places[at] = message;
+  return OWN_MESSAGES + at;
+}
+
+static struct message *kept_message(MPI_Message handle)
+{
+  struct message *message = places[handle - OWN_MESSAGES];
+  places[handle - OWN_MESSAGES] = NULL;
+  return message;
+}
+#else
+static MPI_Message keep_message(struct message *message) { return (MPI_Message)message; }
+static struct message *kept_message(MPI_Message handle) { return (struct message *)handle; }
+#endif
+
 /* Receives the message that a probe has found, so that no other receive does. */
 static MPI_Message take_found(struct communicator *c, MPI_Status *status)
 {
@@ -343,7 +371,7 @@ static MPI_Message take_found(struct communicator *c, MPI_Status *status)
   answer(receiving(c, OP_RECV, peer_rank(c, own->received.source), own->received.tag, own->received.bytes));
   hold_communicator(c);
   *message = (struct message){c, own->received};
-  return (MPI_Message)message;
+  return keep_message(message);
 }
 
 INTERPOSE(Mprobe)
@@ -390,7 +418,7 @@ int MPI_Mrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *handle, M
     *handle = MPI_MESSAGE_NULL;
     RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
   }
-  struct message *message = (struct message *)*handle;
+  struct message *message = kept_message(*handle);
   MPI_Comm communicator = message->communicator->handle;
   int error = take_message(message->communicator, &message->received, buffer, count, type, status, current_call());
   drop_communicator(message->communicator);
@@ -405,7 +433,7 @@ int MPI_Imrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *handle, 
   CALL(Imrecv, buffer, count, type, handle, request)
   CHECK(*handle != MPI_MESSAGE_NULL, MPI_COMM_WORLD, MPI_ERR_REQUEST);
   bool is_null = *handle == MPI_MESSAGE_NO_PROC;
-  struct message *message = is_null ? NULL : (struct message *)*handle;
+  struct message *message = is_null ? NULL : kept_message(*handle);
   uint32_t index = new_request(REQUEST_RECEIVE, is_null ? communicator_of(MPI_COMM_WORLD) : message->communicator, request);
   struct request *new = request_at(index);
   new->is_done = is_null;

@@ -7,9 +7,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#if !defined(OMPI_MAJOR_VERSION) || OMPI_MAJOR_VERSION != 4
-#error "expected Open MPI 4"
+/* The MPI library of the program: Open MPI, whose handles are pointers, or MPICH, whose handles are numbers. */
+#if !defined(FOR_MPICH) && defined(MPICH_VERSION)
+#define FOR_MPICH 1
+#elif !defined(FOR_MPICH) && defined(OMPI_MAJOR_VERSION)
+#define FOR_MPICH 0
+#elif !defined(FOR_MPICH)
+#error "expected Open MPI 4 or MPICH"
 #endif
+#if FOR_MPICH && !defined(MPICH_VERSION)
+#error "expected MPICH"
+#elif !FOR_MPICH && (!defined(OMPI_MAJOR_VERSION) || OMPI_MAJOR_VERSION != 4)
+#error "expected Open MPI 4"
+#elif FOR_MPICH
+#define LIBRARY "libmpich.so.12"
+#pragma weak MPI_UNWEIGHTED
+#pragma weak MPI_WEIGHTS_EMPTY
+#else
+#define LIBRARY "libmpi.so.40"
+#endif
+
+/* A handle as the key of a table. */
+#define KEY(handle) ((void *)(intptr_t)(handle))
 
 /* The objects behind predefined handles. Weak: processes without MPI, such as a shell that starts the program, load this library, too, and not
    the MPI library for its sake. */

@@ -36,7 +36,7 @@ static int nested;
 void *real_function(const char *name)
 {
   if (!library)
-    library = dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD);
+    library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
   void *function = library ? dlsym(library, name) : NULL;
   if (!function) {
     fprintf(stderr, "pdes-replay online: the MPI library has no function %s\n", name);
@@ -418,7 +418,7 @@ __attribute__((constructor)) static void start(void)
   if (!descriptor || !map_memory(descriptor))
     return;
   /* Not in a shell that starts the program, nor before a library loads the MPI library later. */
-  library = dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD);
+  library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
   if (library)
     start_ranks();
 }

@@ -7,6 +7,14 @@ static struct request *requests;
 static uint32_t length, capacity;
 /* The numbers that are vacant, a heap with the lowest one first: it is taken, so that equal steps of a program have equal numbers. */
 static uint32_t *vacant, vacant_length;
+#if FOR_MPICH
+/* Handles are numbers, these of no objects. */
+enum { OWN_REQUESTS = 0x2d000000 };
+
+static MPI_Request new_handle(uint32_t index) { return OWN_REQUESTS + index; }
+
+uint32_t request_index(MPI_Request handle) { return (uint32_t)handle - OWN_REQUESTS < length ? handle - OWN_REQUESTS : NONE; }
+#else
 /* Number of a request plus one, by its Fortran handle. */
 static uint32_t *numbers;
 static size_t numbers_length;
@@ -27,6 +35,24 @@ static void remember(MPI_Request handle, uint32_t index)
   numbers[number] = index + 1;
 }
 
+static MPI_Request new_handle(uint32_t index)
+{
+  MPI_Request handle;
+  REAL(Grequest_start)(no_query, no_free, no_cancel, NULL, &handle);
+  remember(handle, index);
+  return handle;
+}
+
+uint32_t request_index(MPI_Request handle)
+{
+  if (handle == MPI_REQUEST_NULL)
+    return NONE;
+  size_t number = (size_t)REAL(Request_c2f)(handle);
+  return number < numbers_length && numbers[number] ? numbers[number] - 1 : NONE;
+}
+
+#endif
+
 static uint32_t grow(void)
 {
   if (length == REQUESTS)
@@ -36,9 +62,7 @@ static uint32_t grow(void)
     requests = realloc(requests, capacity * sizeof *requests);
     vacant = realloc(vacant, capacity * sizeof *vacant);
   }
-  requests[length] = (struct request){0};
-  REAL(Grequest_start)(no_query, no_free, no_cancel, NULL, &requests[length].handle);
-  remember(requests[length].handle, length);
+  requests[length] = (struct request){.handle = new_handle(length)};
   return length++;
 }
 
@@ -76,14 +100,6 @@ uint32_t new_request(enum request_kind kind, struct communicator *communicator, 
 }
 
 struct request *request_at(uint32_t index) { return &requests[index]; }
-
-uint32_t request_index(MPI_Request handle)
-{
-  if (handle == MPI_REQUEST_NULL)
-    return NONE;
-  size_t number = (size_t)REAL(Request_c2f)(handle);
-  return number < numbers_length && numbers[number] ? numbers[number] - 1 : NONE;
-}
 
 void release_request(uint32_t index)
 {

@@ -9,18 +9,36 @@ use elf::endian::AnyEndian;
 
 /// Beginnings of the names of MPI libraries whose programs do not run online, each with the library.
 const OTHER_LIBRARIES: [(&str, &str); 4] = [
-    ("libmpich.so", "MPICH"),
+    ("libmpich.so.10", "MPICH 3.0 or older"),
     ("libmpi.so.12", "Intel MPI, MVAPICH or Open MPI 1"),
     ("libmpi.so.20", "Open MPI 2 or 3"),
     ("libmpi.so.80", "Open MPI of a newer version"),
 ];
+
+/// MPI libraries whose programs run online, by the files that these need.
+const LIBRARIES: [(&str, Library); 5] = [
+    ("libmpi.so.40", Library::OpenMpi),
+    ("libmpi_mpifh.so.40", Library::OpenMpi),
+    ("libmpich.so.12", Library::Mpich),
+    ("libmpichcxx.so.12", Library::Mpich),
+    ("libmpichfort.so.12", Library::Mpich),
+];
+
+/// MPI library of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Library {
+    /// Open MPI 4.
+    OpenMpi,
+    /// MPICH 3.1 or newer.
+    Mpich,
+}
 
 /// The reason why a program cannot run online.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BinaryError {
     /// The loader has no part in the program.
     #[error(
-        "{} is linked statically, so that no library can be loaded before the MPI library: link it dynamically with Open MPI 4",
+        "{} is linked statically, so that no library can be loaded before the MPI library: link it dynamically with Open MPI 4 or MPICH",
         path.display()
     )]
     Static {
@@ -29,7 +47,7 @@ pub enum BinaryError {
     },
     /// The program uses another MPI library.
     #[error(
-        "{} is linked with {library} ({file}), and programs run online that are linked with Open MPI 4: compile it by its mpicc",
+        "{} is linked with {library} ({file}), and programs run online that are linked with Open MPI 4 or MPICH: compile it by its mpicc",
         path.display()
     )]
     OtherLibrary {
@@ -42,24 +60,26 @@ pub enum BinaryError {
     },
 }
 
-/// Checks the file of a program. A script, and a program that loads the MPI library later, pass.
+/// Checks the file of a program; returns its MPI library. A script, and a program that loads the MPI library later, pass without one.
 ///
 /// # Errors
 /// Its ranks would not be ranks of the run.
-pub(crate) fn check(program: &OsStr) -> Result<(), BinaryError> {
-    let Some(path) = find(program) else { return Ok(()) };
-    let Ok(bytes) = std::fs::read(&path) else { return Ok(()) };
-    let Ok(file) = ElfBytes::<AnyEndian>::minimal_parse(&bytes) else { return Ok(()) };
+pub(crate) fn check(program: &OsStr) -> Result<Option<Library>, BinaryError> {
+    let Some(path) = find(program) else { return Ok(None) };
+    let Ok(bytes) = std::fs::read(&path) else { return Ok(None) };
+    let Ok(file) = ElfBytes::<AnyEndian>::minimal_parse(&bytes) else { return Ok(None) };
     if !file.segments().is_some_and(|segments| segments.iter().any(|segment| segment.p_type == PT_INTERP)) {
         return Err(BinaryError::Static { path });
     }
-    let other = needed(&file).into_iter().find_map(|file| {
+    let files = needed(&file);
+    let other = files.iter().find_map(|file| {
         let known = OTHER_LIBRARIES.iter().find(|(name, _)| file.starts_with(name));
-        known.map(|(_, library)| (*library, file.to_owned()))
+        known.map(|(_, library)| (*library, (*file).to_owned()))
     });
+    let library = LIBRARIES.iter().find(|(file, _)| files.contains(file));
     match other {
         Some((library, file)) => Err(BinaryError::OtherLibrary { path, library, file }),
-        None => Ok(()),
+        None => Ok(library.map(|(_, library)| *library)),
     }
 }
 

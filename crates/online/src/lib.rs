@@ -24,7 +24,7 @@ mod shared_core;
 mod shim;
 mod source;
 
-pub use binary::BinaryError;
+pub use binary::{BinaryError, Library};
 pub use extrapolate::{Extrapolation, ExtrapolationRule};
 pub use program::{Clocks, Computation, Program, Settings, StartError};
 pub use record::Recording;

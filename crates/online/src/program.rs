@@ -120,8 +120,8 @@ impl Program {
     /// # Errors
     /// The command cannot be started or run online, or there is no library to preload.
     pub fn start(command: &[OsString], ranks: u32, settings: Settings) -> Result<Self, StartError> {
-        command.first().map_or(Ok(()), |program| binary::check(program))?;
-        let library = shim(settings.fold_bytes.is_some())?;
+        let mpi = command.first().map_or(Ok(None), |program| binary::check(program))?;
+        let library = shim(settings.fold_bytes.is_some(), mpi)?;
         let (computation, fixed_s) = match settings.computation {
             Computation::None => (0, 0.0),
             Computation::Measured => (1, 0.0),

@@ -8,6 +8,8 @@ use std::process::Command;
 
 use rustc_hash::FxHasher;
 
+use crate::binary::Library;
+
 /// Names and texts of the files of a directory of the sources.
 macro_rules! sources {
     ($($name:literal)+) => {
@@ -42,12 +44,12 @@ pub enum ShimError {
         source: io::Error,
     },
     /// The MPI library is not supported.
-    #[error(
-        "{compiler} is not the compiler of Open MPI 4, the MPI library whose programs run online: set MPICC"
-    )]
+    #[error("{compiler} is not the compiler of {library}, the MPI library of the program: set MPICC")]
     OtherLibrary {
         /// Command.
         compiler: String,
+        /// The MPI library.
+        library: &'static str,
     },
     /// The sources do not compile.
     #[error("the library to preload was not compiled by {compiler}:\n{output}")]
@@ -67,16 +69,17 @@ pub enum ShimError {
     },
 }
 
-/// Returns the path of the library to preload, compiled by `MPICC`. Only one that folds memory has functions that allocate.
+/// Returns the path of the library to preload for programs of an MPI library, compiled by `MPICC`; where the MPI library is not known, for
+/// that of the compiler. Only one that folds memory has functions that allocate.
 ///
 /// # Errors
 /// There is no compiler, or it fails.
-pub fn shim(folds: bool) -> Result<PathBuf, ShimError> {
+pub fn shim(folds: bool, mpi: Option<Library>) -> Result<PathBuf, ShimError> {
     let sources: Vec<_> = SOURCES.iter().copied().filter(|(name, _)| folds || *name != "folding.c").collect();
-    let compiler = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
+    let compiler = compiler(mpi);
     let line = output(&compiler, Command::new(&compiler).arg("-show"))?;
     let mut hasher = FxHasher::default();
-    (&sources, &compiler, &line).hash(&mut hasher);
+    (&sources, &compiler, &line, mpi).hash(&mut hasher);
     let directory = cache_directory();
     let library = directory.join(format!("libpdes_online-{:016x}.so", hasher.finish()));
     if library.is_file() {
@@ -87,7 +90,7 @@ pub fn shim(folds: bool) -> Result<PathBuf, ShimError> {
     let locked = std::fs::create_dir_all(&directory).and_then(|()| File::create(&path));
     let lock = locked.and_then(|file| file.lock().map(|()| file)).map_err(io_error(&path))?;
     if !library.is_file() {
-        compile(&sources, &compiler, &directory, &library)?;
+        compile(&sources, (&compiler, mpi), &directory, &library)?;
     }
     drop(lock);
     Ok(library)
@@ -116,7 +119,7 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> ShimError {
 
 fn compile(
     sources: &[(&str, &str)],
-    compiler: &str,
+    (compiler, mpi): (&str, Option<Library>),
     directory: &Path,
     library: &Path,
 ) -> Result<(), ShimError> {
@@ -130,6 +133,7 @@ fn compile(
     let mut command = Command::new(compiler);
     // Not linked with the MPI library, which programs without MPI in the same command would load.
     command.args(["-shared", "-fPIC", "-O2", "-std=gnu11", "-Wno-deprecated-declarations", "-o", "shim.so"]);
+    command.args(mpi.map(|mpi| format!("-DFOR_MPICH={}", u8::from(mpi == Library::Mpich))));
     command.args(files).args(["-Wl,--as-needed", "-ldl", "-lpthread"]).current_dir(&build);
     let compiled = output(compiler, &mut command).and_then(|_| {
         let built = build.join("shim.so");
@@ -147,14 +151,30 @@ fn output(compiler: &str, command: &mut Command) -> Result<String, ShimError> {
         return Ok(String::from_utf8_lossy(&ended.stdout).into_owned());
     }
     let output = String::from_utf8_lossy(&ended.stderr).into_owned();
-    if output.contains(OTHER_LIBRARY) {
-        return Err(ShimError::OtherLibrary { compiler: compiler.to_owned() });
+    if let Some((_, library)) = EXPECTED.iter().find(|(error, _)| output.contains(error)) {
+        return Err(ShimError::OtherLibrary { compiler: compiler.to_owned(), library });
     }
     Err(ShimError::NotCompiled { compiler: compiler.to_owned(), output })
 }
 
-/// Error of the sources where the library is not Open MPI.
-const OTHER_LIBRARY: &str = "expected Open MPI 4";
+/// Errors of the sources where the compiler is that of another MPI library.
+const EXPECTED: [(&str, &str); 3] = [
+    ("expected Open MPI 4 or MPICH", "Open MPI 4 or MPICH"),
+    ("expected Open MPI 4", "Open MPI 4"),
+    ("expected MPICH", "MPICH"),
+];
+
+/// Returns the command of the compiler of an MPI library: where several are installed, Debian has them by their names.
+fn compiler(mpi: Option<Library>) -> String {
+    let by_name = match mpi {
+        Some(Library::OpenMpi) => "mpicc.openmpi",
+        Some(Library::Mpich) => "mpicc.mpich",
+        None => "mpicc",
+    };
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&paths).any(|directory| directory.join(by_name).is_file());
+    std::env::var("MPICC").unwrap_or_else(|_| if is_there { by_name } else { "mpicc" }.to_owned())
+}
 
 /// Returns the directory of what runs keep for others of the user.
 pub(crate) fn cache_directory() -> PathBuf {
