@@ -306,6 +306,18 @@ fn tests_that_fail_for_certain_are_not_asked() {
     assert!(tests * 5 < polls(&measured), "{tests} of {measured:?}");
 }
 
+/// Ranks wait on one core, and run on any that the command may use.
+#[test]
+fn programs_run_on_all_cores() {
+    let body = "cpu_set_t cores;\nfor (int i = 0; i < 500; i++) MPI_Barrier(MPI_COMM_WORLD);\n\
+        sched_getaffinity(0, sizeof cores, &cores);\nprintf(\"%d\\n\", CPU_COUNT(&cores));";
+    let text = format!("#define _GNU_SOURCE\n#include <sched.h>\n{}", main_with(body));
+    let folder = Folder::new();
+    let Some(program) = Program::compile(&folder.write("program.c", &text)) else { return };
+    let cores = rustix::thread::sched_getaffinity(None).unwrap().count().to_string();
+    assert_eq!(program.lines_and_digest(2, &["--threads", "1"]).0, [cores.as_str(); 2]);
+}
+
 #[test]
 fn fixed_computations_take_their_time() {
     let body = "MPI_Barrier(MPI_COMM_SELF);\nMPI_Barrier(MPI_COMM_SELF);\nprintf(\"%.6f\\n\", MPI_Wtime());";

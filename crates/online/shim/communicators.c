@@ -316,9 +316,9 @@ int MPI_Comm_split_type(MPI_Comm handle, int type, int key, MPI_Info info, MPI_C
   BEGIN(Comm_split_type, handle, handle, type, key, info, result)
   int me = c->world[c->rank];
   *result = MPI_COMM_NULL;
-#if FOR_MPICH && defined(MPI_COMM_TYPE_HW_GUIDED)
-  /* Of the hardware within a host nothing is known. */
-  type = type == MPI_COMM_TYPE_HW_GUIDED || type == MPI_COMM_TYPE_HW_UNGUIDED ? MPI_UNDEFINED : type;
+#if FOR_MPICH
+  /* Of the hardware within a host, and of what is near it, nothing is known. */
+  type = type == MPI_COMM_TYPE_SHARED ? type : MPI_UNDEFINED;
 #endif
   if (type != MPI_UNDEFINED) {
     *result = real_copy(handle);

@@ -97,3 +97,40 @@ impl SharedCore {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Sharing::Apart;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::HeaderSettings;
+
+    fn cores() -> u32 {
+        sched_getaffinity(None).unwrap().count()
+    }
+
+    #[test]
+    fn a_thread_that_has_all_turns_shares_its_core() {
+        let settings = HeaderSettings {
+            computation: 0,
+            clocks: 0,
+            fixed_s: 0.0,
+            debugged: None,
+            fold_bytes: None,
+            poll_tolerance: 0.0,
+            checks_buffers: false,
+            keeps_polls: true,
+        };
+        let (memory, core, before) = (Memory::create(1, settings).unwrap(), SharedCore::default(), cores());
+        std::fs::create_dir_all(cache_directory()).unwrap();
+        let announced = || memory.header().core.load(Ordering::Relaxed);
+        (0..TURNS).for_each(|_| core.take_turn(&memory));
+        assert_eq!((announced(), cores()), (0, before));
+        core.take_turn(&memory);
+        // Other runs may have taken all cores.
+        assert_eq!(announced() > 0, matches!(*core.0.lock().unwrap(), Sharing::Shared { .. }));
+        assert_eq!(cores(), if announced() > 0 { 1 } else { before });
+        std::thread::scope(|scope| scope.spawn(|| core.take_turn(&memory)).join().unwrap());
+        assert_eq!((announced(), cores()), (0, before));
+        (0..=2 * TURNS).for_each(|_| core.take_turn(&memory));
+        assert_eq!((announced(), cores()), (0, before));
+    }
+}
