@@ -1,7 +1,9 @@
 //! Checks of a program before it starts.
 
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use elf::ElfBytes;
 use elf::abi::{DT_NEEDED, PT_INTERP};
@@ -68,19 +70,40 @@ pub(crate) fn check(program: &OsStr) -> Result<Option<Library>, BinaryError> {
     let Some(path) = find(program) else { return Ok(None) };
     let Ok(bytes) = std::fs::read(&path) else { return Ok(None) };
     let Ok(file) = ElfBytes::<AnyEndian>::minimal_parse(&bytes) else { return Ok(None) };
-    if !file.segments().is_some_and(|segments| segments.iter().any(|segment| segment.p_type == PT_INTERP)) {
-        return Err(BinaryError::Static { path });
+    let Some(interpreter) = interpreter(&file) else { return Err(BinaryError::Static { path }) };
+    let own: Vec<String> = needed(&file).into_iter().map(str::to_owned).collect();
+    match library_of(&path, &own)? {
+        None => library_of(&path, &loaded(interpreter, &path)),
+        library => Ok(library),
     }
-    let files = needed(&file);
-    let other = files.iter().find_map(|file| {
-        let known = OTHER_LIBRARIES.iter().find(|(name, _)| file.starts_with(name));
-        known.map(|(_, library)| (*library, (*file).to_owned()))
-    });
-    let library = LIBRARIES.iter().find(|(file, _)| files.contains(file));
-    match other {
-        Some((library, file)) => Err(BinaryError::OtherLibrary { path, library, file }),
-        None => Ok(library.map(|(_, library)| *library)),
+}
+
+/// Returns the MPI library among the libraries of a program.
+fn library_of(path: &Path, files: &[String]) -> Result<Option<Library>, BinaryError> {
+    for file in files {
+        if let Some((_, library)) = LIBRARIES.iter().find(|(name, _)| name == file) {
+            return Ok(Some(*library));
+        }
+        if let Some((_, library)) = OTHER_LIBRARIES.iter().find(|(name, _)| file.starts_with(name)) {
+            return Err(BinaryError::OtherLibrary { path: path.to_owned(), library, file: file.clone() });
+        }
     }
+    Ok(None)
+}
+
+/// Returns the loader of a program.
+fn interpreter<'data>(file: &ElfBytes<'data, AnyEndian>) -> Option<&'data OsStr> {
+    let segment = file.segments()?.iter().find(|segment| segment.p_type == PT_INTERP)?;
+    let name = file.segment_data(&segment).ok()?;
+    Some(OsStr::from_bytes(name.strip_suffix(&[0]).unwrap_or(name)))
+}
+
+/// Returns the names of all libraries that a loader would load for a program, which it does not start.
+fn loaded(interpreter: &OsStr, program: &Path) -> Vec<String> {
+    let listed = Command::new(interpreter).arg("--list").arg(program).env_remove("LD_PRELOAD").output();
+    let listed = listed.map(|output| output.stdout).unwrap_or_default();
+    let name = |line: &str| line.split_whitespace().next().map(str::to_owned);
+    String::from_utf8_lossy(&listed).lines().filter_map(name).collect()
 }
 
 /// Returns the file of a command.

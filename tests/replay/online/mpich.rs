@@ -1,5 +1,7 @@
 //! Programs of MPICH: they run as those of Open MPI do.
 
+use std::process::Command;
+
 use super::Program;
 use crate::command_line::Folder;
 use crate::online::main_with;
@@ -75,4 +77,39 @@ fn programs_in_fortran_of_mpich_run() {
         let (lines, _) = program.lines_and_digest(4, &[]);
         assert_eq!(lines, ["  0  3  6  1", "  1  0  6  1", "  2  1  6  0", "  3  2  6  0"], "{name}");
     }
+}
+
+/// The MPI library is found where a library of the program alone needs it.
+#[test]
+fn libraries_of_programs_may_need_mpich() {
+    let folder = Folder::new();
+    let library = folder.write(
+        "library.c",
+        "#include <mpi.h>\n#include <stdio.h>\nvoid say(void) { int rank, size; MPI_Init(NULL, NULL);\n\
+         MPI_Comm_rank(MPI_COMM_WORLD, &rank); MPI_Comm_size(MPI_COMM_WORLD, &size);\n\
+         printf(\"%d of %d\\n\", rank, size); MPI_Finalize(); }\n",
+    );
+    let name = format!("-Wl,-rpath,{}", folder.path("").display());
+    let shared = folder.path("libsay.so").to_string_lossy().into_owned();
+    let made = Command::new("mpicc.mpich").args(["-shared", "-fPIC", "-o", &shared]).arg(&library).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return;
+    }
+    let main = folder.write("main.c", "void say(void);\nint main(void) { say(); return 0; }\n");
+    let Some(program) = Program::compile_by(
+        "mpicc.mpich",
+        &main,
+        &[
+            "-Wl,--as-needed",
+            &name,
+            "-L",
+            &folder.path("").to_string_lossy(),
+            "-Wl,--push-state,--no-as-needed",
+            &shared,
+            "-Wl,--pop-state",
+        ],
+    ) else {
+        return;
+    };
+    assert_eq!(program.lines_and_digest(2, &[]).0, ["0 of 2", "1 of 2"]);
 }
