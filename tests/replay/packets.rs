@@ -19,7 +19,7 @@ use crate::trace_commands::trace;
 
 const TREE: &str = "[topology]\nkind = 'fat_tree'\nspeed = '10Gf'\nbandwidth = '12.5GBps'\nlatency = '500ns'\nlevels = [\
                     { children = 2, parents = 1 }, { children = 2, parents = 2 }, { children = 4, parents = 2 }]\n";
-const ROUTINGS: [&str; 4] = ["minimal", "ecmp", "spray", "adaptive"];
+const ROUTINGS: [&str; 5] = ["minimal", "ecmp", "spray", "adaptive", "flowlets"];
 const DRAGONFLY: &str = "[topology]\nkind = 'dragonfly'\ngroups = 4\nblue = 1\nchassis = 1\nblack = 1\nblades = 4\ngreen = 1\nnodes = 1\n\
                          speed = '10Gf'\nbandwidth = '12.5GBps'\nlatency = '500ns'\n";
 const OF_DRAGONFLIES: [&str; 4] = ["valiant", "ugal-l", "ugal-g", "par"];
@@ -333,12 +333,12 @@ fn checks_of_platforms_tell_the_channels_of_each_routing() {
         String::from_utf8(done.get_output().stdout.clone()).unwrap()
     };
     let dragonfly = check(DRAGONFLY);
-    let channels = "minimal 2, ecmp 3, spray 3, adaptive 3, valiant 3, ugal-l 3, ugal-g 3, par 4";
+    let channels = "minimal 2, ecmp 3, spray 3, adaptive 3, flowlets 3, valiant 3, ugal-l 3, ugal-g 3, par 4";
     assert!(
         dragonfly.contains(&format!("packets: no deadlocks with virtual channels: {channels}\n")),
         "{dragonfly}"
     );
-    assert!(check(TREE).contains("minimal 1, ecmp 1, spray 1, adaptive 1\n"));
+    assert!(check(TREE).contains("minimal 1, ecmp 1, spray 1, adaptive 1, flowlets 1\n"));
     assert!(check(&TREE.replace("speed", "sharing = 'shared'\nspeed")).contains("split_duplex"));
 }
 

@@ -44,6 +44,12 @@ pub enum PacketError {
         /// Their sum.
         found: u64,
     },
+    /// A pause is no time.
+    #[error("packets.flowlet_gap is {found}, expected seconds, 0 or more, such as 10e-6")]
+    BadGap {
+        /// The number, as text.
+        found: String,
+    },
     /// No node has a choice.
     #[error(
         "packets.routing = {routing:?} chooses among shortest ways, and this platform has one between any two hosts: set \"minimal\""

@@ -11,6 +11,7 @@
 mod construction;
 mod credits;
 mod delivery;
+mod flowlets;
 mod hosts;
 mod injection;
 mod loads;
@@ -31,6 +32,7 @@ use crate::packet::{MessageKey, Packet, below, choice};
 use crate::parameters::{PacketParameters, PacketRouting, Switching};
 use credits::Buffers;
 use delivery::Partial;
+use flowlets::Flowlets;
 use injection::{Injection, Stream};
 use loads::Loads;
 use nodes::{Far, IDLE, Node, NodeQueue, Port};
@@ -86,6 +88,8 @@ pub(crate) struct Fabric<'m, 'p> {
     marks: bool,
     /// Credits of the receivers, if they hand out some.
     pacing: Option<Box<Pacing>>,
+    /// Ways of flowlets, if packets are routed by them.
+    flowlets: Option<Box<Flowlets>>,
     /// With credits.
     buffers: Option<Box<Buffers>>,
     gathered: Vec<Packet>,
@@ -257,8 +261,9 @@ impl Fabric<'_, '_> {
 
     /// Returns the output port that a packet takes at a node, and moves it on; with credits, adaptive routings look at the `buffers`.
     #[inline(always)]
-    fn route(&self, node: u32, packet: &mut Packet, buffers: Option<&Buffers>) -> u32 {
-        let tables = match &self.machine.ways {
+    fn route(&mut self, node: u32, packet: &mut Packet, buffers: Option<&Buffers>) -> u32 {
+        let machine = self.machine;
+        let tables = match &machine.ways {
             Ways::Routes => {
                 let port = self.routes.port(packet.path);
                 packet.path += 1;
@@ -276,10 +281,10 @@ impl Fabric<'_, '_> {
         // A packet that cannot leave before the link fails goes around it.
         for (begin, table) in tables.after(packet.at) {
             let start = packet.at.max(self.ports[(port - self.first_port) as usize].free_at);
-            if self.machine.transmit(port, start, packet.bytes, |_, _| {}) <= begin {
+            if machine.transmit(port, start, packet.bytes, |_, _| {}) <= begin {
                 break;
             }
-            if self.machine.is_off(port, begin) {
+            if machine.is_off(port, begin) {
                 port = self.output(table, node, packet, buffers);
             }
         }
@@ -288,7 +293,7 @@ impl Fabric<'_, '_> {
 
     /// Returns the output port of a table that a packet takes at a node.
     #[inline]
-    fn output(&self, table: &OutputTable, node: u32, packet: &Packet, buffers: Option<&Buffers>) -> u32 {
+    fn output(&mut self, table: &OutputTable, node: u32, packet: &Packet, buffers: Option<&Buffers>) -> u32 {
         let outputs = table.toward(self.first_node + node, packet.message.dst);
         match *outputs.0 {
             [port] => port,
@@ -359,20 +364,25 @@ impl Fabric<'_, '_> {
 
     /// Chooses among several output ports.
     fn choose(
-        &self,
+        &mut self,
         (ports, shares): (&[u32], &[u32]),
         node: u32,
         packet: &Packet,
         buffers: Option<&Buffers>,
     ) -> u32 {
-        let Self { machine, nodes, .. } = self;
+        if let Some(flowlets) = &mut self.flowlets
+            && let Some(port) = flowlets.continued(node, packet, ports)
+        {
+            return port;
+        }
+        let Self { machine, nodes, .. } = &*self;
         let number = if machine.parameters.routing == PacketRouting::Ecmp { 0 } else { packet.number() };
         let hash = choice(machine.parameters.seed, packet.message, number, nodes[node as usize].number);
         let first = match shares {
             [] => below(ports.len(), hash),
             _ => shares.partition_point(|&end| end < (hash >> 32) as u32),
         };
-        if machine.parameters.routing != PacketRouting::Adaptive {
+        if !machine.parameters.routing.chooses_by_load() {
             return ports[first];
         }
         let load = |port: u32| {
@@ -384,7 +394,12 @@ impl Fabric<'_, '_> {
         };
         let (before, after) = ports.split_at(first);
         // The first of equal ones, from the hashed one on.
-        after.iter().chain(before).copied().min_by_key(|&port| load(port)).expect("there is a way to a host")
+        let port = after.iter().chain(before).copied().min_by_key(|&port| load(port));
+        let port = port.expect("there is a way to a host");
+        if let Some(flowlets) = &mut self.flowlets {
+            flowlets.begin(node, packet, port);
+        }
+        port
     }
 
     /// Sends a packet on a channel when it may leave and the channel is free; `tail` is the arrival of its last byte, if that is later than

@@ -53,6 +53,8 @@ pub struct PacketMachine<'p> {
     pub(crate) ways: Ways,
     given_routes: GivenRoutes,
     pub(crate) channels: Channels,
+    /// Longest pause within a flowlet \[ps\].
+    pub(crate) flowlet_gap: u64,
     /// Length of the windows in which switches are independent \[ps\].
     pub(crate) lookahead: u64,
     /// Length of the spans in which regions are independent.
@@ -165,6 +167,8 @@ impl<'p> PacketMachine<'p> {
             let (found, packet) = (parameters.buffer_bytes, longest as u32);
             return Err(PacketError::SmallBuffers { found, packet });
         }
+        let flowlet_gap = SimDuration::try_from_secs_f64(parameters.flowlet_gap)
+            .ok_or_else(|| PacketError::BadGap { found: parameters.flowlet_gap.to_string() })?;
         let is_unlimited = parameters.in_flight() == InFlight::Unlimited;
         match parameters.congestion {
             Congestion::Dctcp if is_unlimited || parameters.queues == Queues::Credits => {
@@ -244,6 +248,7 @@ impl<'p> PacketMachine<'p> {
             ways,
             given_routes,
             channels: Channels::NONE,
+            flowlet_gap: flowlet_gap.as_picos(),
             lookahead,
             span,
         };

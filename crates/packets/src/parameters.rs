@@ -32,6 +32,9 @@ pub struct PacketParameters {
     pub switching: Switching,
     /// How a packet finds its way.
     pub routing: PacketRouting,
+    /// With `flowlets`: longest pause between two packets of a flowlet at a node.
+    #[schemars(extend("x-unit" = "s"))]
+    pub flowlet_gap: f64,
     /// How much of a message may be on its way.
     #[schemars(extend("x-default" = "`loop` with `fifo`, `unlimited` with `credits`"))]
     pub in_flight: Option<InFlight>,
@@ -68,6 +71,7 @@ impl Default for PacketParameters {
             header_bytes: 0,
             switching: Switching::StoreAndForward,
             routing: PacketRouting::Minimal,
+            flowlet_gap: 10e-6,
             in_flight: None,
             congestion: Congestion::None,
             mark_bytes: 65_536,
@@ -190,7 +194,7 @@ pub enum Switching {
     CutThrough,
 }
 
-/// How a packet finds its way. Those of `ecmp`, `spray` and `adaptive` are shortest in number of links.
+/// How a packet finds its way. Those of `ecmp`, `spray`, `adaptive` and `flowlets` are shortest in number of links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PacketRouting {
@@ -203,6 +207,9 @@ pub enum PacketRouting {
     /// Each switch chooses the output that is free first, with credits the one with the least bytes before it; among equal ones by the
     /// hash of `spray`.
     Adaptive,
+    /// Each switch chooses as with `adaptive` for the first packet of two hosts after a pause; those behind it stay together (Vanini et
+    /// al., "Let It Flow: Resilient Asymmetric Load Balancing with Flowlet Switching", 2017).
+    Flowlets,
     /// In a dragonfly over a third group, in a torus over a third host, which a hash of the packet chooses (Valiant, "A Scheme for Fast Parallel Communication", 1982).
     Valiant,
     /// In a dragonfly, the first router chooses between the way of `minimal` and that of `valiant`: bytes before its own outputs times
@@ -217,11 +224,12 @@ pub enum PacketRouting {
 
 impl PacketRouting {
     /// All routings.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Minimal,
         Self::Ecmp,
         Self::Spray,
         Self::Adaptive,
+        Self::Flowlets,
         Self::Valiant,
         Self::UgalL,
         Self::UgalG,
@@ -235,6 +243,7 @@ impl PacketRouting {
             Self::Ecmp => "ecmp",
             Self::Spray => "spray",
             Self::Adaptive => "adaptive",
+            Self::Flowlets => "flowlets",
             Self::Valiant => "valiant",
             Self::UgalL => "ugal-l",
             Self::UgalG => "ugal-g",
@@ -244,7 +253,12 @@ impl PacketRouting {
 
     /// Returns whether packets take any shortest ways, which avoid links that have failed.
     pub(crate) fn avoids_links(self) -> bool {
-        matches!(self, Self::Ecmp | Self::Spray | Self::Adaptive)
+        matches!(self, Self::Ecmp | Self::Spray | Self::Adaptive | Self::Flowlets)
+    }
+
+    /// Returns whether nodes choose among shortest ways by what waits for them.
+    pub(crate) fn chooses_by_load(self) -> bool {
+        matches!(self, Self::Adaptive | Self::Flowlets)
     }
 
     /// Returns whether packets of a message arrive in their order.

@@ -5,13 +5,14 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::credits::Buffers;
+use super::flowlets::Flowlets;
 use super::injection::Injection;
 use super::nodes::{Far, IDLE, Node, NodeQueue, Port};
 use super::pacing::Pacing;
 use super::routes::StaticRoutes;
 use super::{Fabric, FabricCounts};
-use crate::Congestion;
 use crate::machine::{NodeEntry, PacketMachine};
+use crate::{Congestion, PacketRouting};
 
 impl<'m, 'p> Fabric<'m, 'p> {
     /// Makes the idle network of a region.
@@ -103,6 +104,8 @@ impl<'m, 'p> Fabric<'m, 'p> {
             loads: None,
             marks: machine.parameters.congestion == Congestion::Dctcp,
             pacing,
+            flowlets: (machine.parameters.routing == PacketRouting::Flowlets)
+                .then(|| Box::new(Flowlets::new(machine))),
             buffers,
             gathered: Vec::new(),
             tails: Vec::new(),

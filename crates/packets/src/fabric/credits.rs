@@ -112,10 +112,9 @@ impl Fabric<'_, '_> {
         }
         let tail = self.cut_through_header();
         let tail = tail.map_or(0, |header| super::tail(&packet, header, self.input_rates[input as usize]));
-        let channel_of = |packet: &Packet| if buffers.channels == 1 { 0 } else { self.channel_of(packet) };
-        let queue = input * buffers.channels + channel_of(&packet);
+        let queue = input * buffers.channels + self.channel_among(buffers.channels, &packet);
         let output = self.route(node, &mut packet, Some(buffers));
-        let channel = channel_of(&packet);
+        let channel = self.channel_among(buffers.channels, &packet);
         buffers.outputs[output as usize].waiting += u64::from(packet.bytes);
         let packets = &mut buffers.queues[queue as usize].packets;
         packet.at = tail;
@@ -123,6 +122,12 @@ impl Fabric<'_, '_> {
         if packets.len() == 1 {
             self.request(buffers, node, queue, at);
         }
+    }
+
+    /// Returns the virtual channel of the last link of a packet, of so many.
+    #[inline(always)]
+    fn channel_among(&self, channels: u32, packet: &Packet) -> u32 {
+        if channels == 1 { 0 } else { self.channel_of(packet) }
     }
 
     /// Lets the first packet of a buffer request its output as soon as it may leave.
@@ -155,6 +160,7 @@ impl Fabric<'_, '_> {
     fn request_injection(&mut self, buffers: &mut Buffers, node: u32, port: u32, at: u64) {
         let injection = &self.injections[port as usize];
         let Some(&place) = injection.queue.front() else { return };
+        let age = self.age(injection.free_at);
         let stream = &self.streams[place as usize];
         let bytes = stream.next_bytes(&self.machine.parameters);
         let (output, channel) = if self.machine.routes_at_hosts() {
@@ -164,7 +170,6 @@ impl Fabric<'_, '_> {
         } else {
             (port, 0)
         };
-        let age = self.age(injection.free_at);
         let request = Request { age, source: INJECTION | port, bytes, channel };
         let free_at = self.ports[output as usize].free_at;
         if buffers.request((node, output), request, free_at, at) {

@@ -199,7 +199,9 @@ impl Fabric<'_, '_> {
         let (port, path) = if let Ways::Routes = self.machine.ways {
             (self.routes.port(path), path + 1)
         } else {
-            let port = self.route(node, &mut first, self.buffers.as_deref());
+            let buffers = self.buffers.take();
+            let port = self.route(node, &mut first, buffers.as_deref());
+            self.buffers = buffers;
             (port, if self.machine.routes_at_hosts() { 0 } else { first.path })
         };
         let mut stream = Stream::new(message, packets as u32, last, (port, path), limit);

@@ -62,6 +62,7 @@ impl State for Fabric<'_, '_> {
             loads,
             marks: _,
             pacing,
+            flowlets,
             buffers,
             gathered: _,
             tails: _,
@@ -101,6 +102,9 @@ impl State for Fabric<'_, '_> {
         });
         if let Some(pacing) = pacing {
             pacing.visit(visitor);
+        }
+        if let Some(flowlets) = flowlets {
+            flowlets.visit(visitor);
         }
         // Messages are taken before a cut.
         if !outgoing.is_empty() {

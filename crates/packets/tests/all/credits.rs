@@ -180,6 +180,7 @@ fn each_routing_has_as_many_channels_as_it_needs() {
         ("ecmp", 3),
         ("spray", 3),
         ("adaptive", 3),
+        ("flowlets", 3),
         ("valiant", 3),
         ("ugal-l", 3),
         ("ugal-g", 3),

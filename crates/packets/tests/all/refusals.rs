@@ -69,6 +69,15 @@ fn windows_need_output_queues_and_a_limit() {
 }
 
 #[test]
+fn pauses_are_times() {
+    for (gap, found) in [(-1e-6, "-0.000001"), (f64::NAN, "NaN")] {
+        let parameters = PacketParameters { flowlet_gap: gap, ..PacketParameters::default() };
+        let refused = refusal(&network("kind = 'cluster', hosts = 3", 1.0, 100.0), &parameters);
+        assert_eq!(refused, PacketError::BadGap { found: found.to_owned() });
+    }
+}
+
+#[test]
 fn routings_of_dragonflies_need_groups_and_credits() {
     let of = |routing, queues| PacketParameters { routing, queues, ..PacketParameters::default() };
     let flat = network("kind = 'cluster', hosts = 3", 1.0, 100.0);

@@ -9,8 +9,13 @@ use proptest::sample::select;
 use crate::driver::{Sent, run_in, run_recorded};
 use crate::networks::{fat_tree, network};
 
-const ROUTINGS: [PacketRouting; 4] =
-    [PacketRouting::Minimal, PacketRouting::Ecmp, PacketRouting::Spray, PacketRouting::Adaptive];
+const ROUTINGS: [PacketRouting; 5] = [
+    PacketRouting::Minimal,
+    PacketRouting::Ecmp,
+    PacketRouting::Spray,
+    PacketRouting::Adaptive,
+    PacketRouting::Flowlets,
+];
 const OF_TORI: [PacketRouting; 5] = [
     PacketRouting::Minimal,
     PacketRouting::Ecmp,
@@ -72,6 +77,7 @@ proptest! {
             packet_bytes: 1000,
             header_bytes,
             routing,
+            flowlet_gap: 1.5e-6,
             switching: if is_cut_through { Switching::CutThrough } else { Switching::StoreAndForward },
             in_flight: Some(if is_limited { InFlight::Loop } else { InFlight::Unlimited }),
             ..PacketParameters::default()

@@ -191,6 +191,32 @@ fn adaptive_routing_balances_symmetric_traffic() {
     assert!(last(PacketRouting::Ecmp) > 2.0 * bound, "{}", last(PacketRouting::Ecmp) / bound);
 }
 
+/// A host sends two messages, and a while before the second one another host keeps one of two spines busy. Within the gap the second message
+/// follows the first one, under some seeds behind the other flow; after a longer pause it takes the spine that is free.
+#[test]
+fn flowlets_change_their_ways_after_a_pause() {
+    let platform = network(&leaf_spine(2, 2, 2), 1.0, 100.0);
+    for (gap, pause, follows) in
+        [(10e-6, 5_000_000, true), (10e-6, 20_000_000, false), (1e-6, 5_000_000, false)]
+    {
+        let delayed = (1..=16).filter(|&seed| {
+            let parameters =
+                PacketParameters { flowlet_gap: gap, ..parameters(PacketRouting::Flowlets, seed) };
+            let (first, second) = ((0, 0, 2, 1000), (pause, 0, 2, 20_000));
+            // Its packets are half of one apart from those of the second message.
+            let other = (pause - 2_500_000, 1, 3, 60_000);
+            let done = run(&platform, &parameters, &[first, second, other]);
+            // Over four links without a queue.
+            let alone = pause + 23_000_000 + 400_000;
+            assert!(done.arrived[1] >= alone);
+            done.arrived[1] > alone
+        });
+        let delayed = delayed.count();
+        assert_eq!(delayed > 0, follows, "a pause of {pause} ps, a gap of {gap} s: {delayed}");
+        assert!(delayed < 16, "{delayed}");
+    }
+}
+
 /// On a torus all shortest ways are taken.
 #[test]
 fn tori_route_adaptively() {

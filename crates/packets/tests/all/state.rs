@@ -16,13 +16,13 @@ const DRAGONFLY: &str =
 
 /// Runs a test with all queues and routings, with and without the limit of the loop, on 16 hosts.
 fn with_all_machines(test: impl Fn(&PacketMachine<'_>, &str)) {
-    use PacketRouting::{Adaptive, Ecmp, Minimal, Par, Spray, UgalG, UgalL, Valiant};
+    use PacketRouting::{Adaptive, Ecmp, Flowlets, Minimal, Par, Spray, UgalG, UgalL, Valiant};
     let tree = network(&fat_tree(4), 12.5, 500.0);
     let dragonfly = network(DRAGONFLY, 12.5, 500.0);
     let fifo = (Queues::Fifo, Arbitration::RoundRobin);
     let credits =
         [Arbitration::RoundRobin, Arbitration::Age].map(|arbitration| (Queues::Credits, arbitration));
-    let on_tree = [Minimal, Ecmp, Spray, Adaptive].map(|routing| (&tree, routing));
+    let on_tree = [Minimal, Ecmp, Spray, Adaptive, Flowlets].map(|routing| (&tree, routing));
     let on_dragonfly = [Valiant, UgalL, UgalG, Par].map(|routing| (&dragonfly, routing));
     for (platform, routing) in on_tree.into_iter().chain(on_dragonfly) {
         let all =
@@ -47,6 +47,8 @@ fn with_all_machines(test: impl Fn(&PacketMachine<'_>, &str)) {
                     buffer_bytes: 4000,
                     packet_bytes: 1000,
                     routing,
+                    // Some packets of these messages pause for longer, most do not.
+                    flowlet_gap: 300e-9,
                     in_flight: Some(in_flight),
                     ..PacketParameters::default()
                 };
