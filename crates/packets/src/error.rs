@@ -280,8 +280,9 @@ pub enum PacketError {
     },
     /// There is no third group.
     #[error(
-        "packets.routing = {routing:?} sends packets over a third group of a dragonfly, \"valiant\" also over a third host of a torus, and \
-         this platform is no dragonfly of three groups or more: set \"minimal\" or \"adaptive\""
+        "packets.routing = {routing:?} sends packets over a third group of a dragonfly, \"valiant\" also over a third host of a torus, and all \
+         but \"par\" over a third switch of a HyperX, Slim Fly, PolarFly or Jellyfish or a third group of a dragonfly+: this platform has \
+         none: set \"minimal\" or \"adaptive\""
     )]
     NoGroups {
         /// The routing.
@@ -296,6 +297,12 @@ pub enum PacketError {
         /// The group.
         group: u32,
     },
+    /// Switches that know each other's queues are in different regions.
+    #[error(
+        "packets.routing = \"ugal-g\" compares the queues on whole ways, for which on this platform all switches must be in one region: set \
+         network.regions = 1, or packets.routing = \"ugal-l\""
+    )]
+    DividedSwitches,
     /// The routing compares queues that tell nothing.
     #[error(
         "packets.routing = {routing:?} compares queues, and with packets.queues = \"fifo\" a queue behind the next switch is never felt: set \

@@ -19,6 +19,7 @@ mod nodes;
 mod pacing;
 mod routes;
 mod state;
+mod switches;
 
 use std::collections::VecDeque;
 
@@ -26,7 +27,7 @@ use netmodel::HostId;
 use rustc_hash::FxHashMap;
 
 use crate::machine::{
-    GroupTable, GroupWay, MAX_WINDOW, OutputTable, PacketMachine, TorusTable, TorusWay, Ways,
+    GroupTable, GroupWay, MAX_WINDOW, OutputTable, PacketMachine, SwitchWay, TorusTable, TorusWay, Ways,
 };
 use crate::packet::{MessageKey, Packet, below, choice};
 use crate::parameters::{PacketParameters, PacketRouting, Switching};
@@ -272,6 +273,7 @@ impl Fabric<'_, '_> {
             Ways::Shortest(tables) => tables,
             Ways::Groups(table) => return self.route_through_groups(table, node, packet, buffers),
             Ways::Torus(table) => return self.route_through_torus(table, node, packet),
+            Ways::Switches(table) => return self.route_through_switches(table, node, packet, buffers),
         };
         packet.path += 1;
         if let Some(always) = tables.always() {
@@ -359,6 +361,7 @@ impl Fabric<'_, '_> {
             Ways::Shortest(_) => self.machine.channels.after(packet.path),
             Ways::Groups(_) => GroupWay(packet.path).channel(),
             Ways::Torus(_) => TorusWay(packet.path).channel(),
+            Ways::Switches(_) => SwitchWay(packet.path).channel(),
         }
     }
 
@@ -378,10 +381,7 @@ impl Fabric<'_, '_> {
         let Self { machine, nodes, .. } = &*self;
         let number = if machine.parameters.routing == PacketRouting::Ecmp { 0 } else { packet.number() };
         let hash = choice(machine.parameters.seed, packet.message, number, nodes[node as usize].number);
-        let first = match shares {
-            [] => below(ports.len(), hash),
-            _ => shares.partition_point(|&end| end < (hash >> 32) as u32),
-        };
+        let first = first_choice((ports, shares), hash);
         if !machine.parameters.routing.chooses_by_load() {
             return ports[first];
         }
@@ -488,6 +488,15 @@ impl Fabric<'_, '_> {
     fn cut_through_header(&self) -> Option<u32> {
         let parameters = &self.machine.parameters;
         (parameters.switching == Switching::CutThrough).then_some(parameters.header_bytes)
+    }
+}
+
+/// Returns the place of the output port that a hash chooses, in shares or among alike ones.
+#[inline]
+fn first_choice((ports, shares): (&[u32], &[u32]), hash: u64) -> usize {
+    match shares {
+        [] => below(ports.len(), hash),
+        _ => shares.partition_point(|&end| end < (hash >> 32) as u32),
     }
 }
 

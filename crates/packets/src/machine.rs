@@ -8,6 +8,7 @@ mod given_routes;
 mod groups;
 mod outputs;
 mod switch_regions;
+mod switches;
 mod table;
 mod torus;
 
@@ -27,6 +28,7 @@ pub use given_routes::TablePlace;
 pub(crate) use groups::{GroupTable, GroupWay};
 pub(crate) use outputs::OutputTable;
 use outputs::OutputTables;
+pub(crate) use switches::{SwitchTable, SwitchWay};
 pub(crate) use torus::{TorusTable, TorusWay};
 
 /// A machine whose messages are packets. Its regions are groups of hosts and switches.
@@ -72,6 +74,8 @@ pub(crate) enum Ways {
     Groups(GroupTable),
     /// Those through a torus over a third host.
     Torus(TorusTable),
+    /// Those through a network of switches, over a third one or not.
+    Switches(SwitchTable),
 }
 
 /// A node of the graph.
@@ -132,6 +136,10 @@ impl Ways {
             }
             Some(NetworkShape::Torus { .. }) if routing == PacketRouting::Valiant => {
                 layout.as_ref().and_then(|layout| TorusTable::new(layout, link_ports)).map(Self::Torus)
+            }
+            Some(NetworkShape::Switches(shape)) if routing != PacketRouting::Par => {
+                SwitchTable::new(shape, (platform, graph, rates), parameters, (places, nodes))?
+                    .map(Self::Switches)
             }
             _ => None,
         };
@@ -260,8 +268,18 @@ impl<'p> PacketMachine<'p> {
 
     /// Checks that routers which publish loads to their group are in one region.
     fn check_groups(&self) -> Result<(), PacketError> {
-        let (Ways::Groups(table), PacketRouting::UgalG) = (&self.ways, self.parameters.routing) else {
-            return Ok(());
+        let table = match &self.ways {
+            _ if self.parameters.routing != PacketRouting::UgalG => return Ok(()),
+            Ways::Groups(table) => table,
+            Ways::Switches(table) => {
+                let mut switches = (0..self.nodes.len() as u32).filter(|&node| table.is_switch(node));
+                let first = switches.next().map(|node| self.region_of(node));
+                return match switches.all(|node| Some(self.region_of(node)) == first) {
+                    true => Ok(()),
+                    false => Err(PacketError::DividedSwitches),
+                };
+            }
+            _ => return Ok(()),
         };
         let mut regions = FxHashMap::default();
         for node in 0..self.nodes.len() as u32 {

@@ -210,14 +210,15 @@ pub enum PacketRouting {
     /// Each switch chooses as with `adaptive` for the first packet of two hosts after a pause; those behind it stay together (Vanini et
     /// al., "Let It Flow: Resilient Asymmetric Load Balancing with Flowlet Switching", 2017).
     Flowlets,
-    /// In a dragonfly over a third group, in a torus over a third host, which a hash of the packet chooses (Valiant, "A Scheme for Fast Parallel Communication", 1982).
+    /// In a dragonfly over a third group, in a torus over a third host, in other networks of switches over a third switch, which a hash of the packet chooses (Valiant, "A Scheme for Fast Parallel Communication", 1982).
     Valiant,
-    /// In a dragonfly, the first router chooses between the way of `minimal` and that of `valiant`: bytes before its own outputs times
+    /// The first router chooses between the way of `minimal` and that of `valiant`: bytes before its own outputs times
     /// links (Kim, Dally, Scott and Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", 2008).
     UgalL,
-    /// As `ugal-l`, by bytes before the cables to other groups, which the routers of a group publish once in the least latency of a link.
+    /// As `ugal-l`, by bytes before the cables to other groups, which the routers of a group publish once in the least latency of a link; in
+    /// other networks of switches by those on whole ways.
     UgalG,
-    /// As `ugal-l`, and each router of the source's group on the way of `minimal` may still choose the other (Jiang, Kim and Dally,
+    /// As `ugal-l` in a dragonfly, and each router of the source's group on the way of `minimal` may still choose the other (Jiang, Kim and Dally,
     /// "Indirect Adaptive Routing on Large Scale Interconnection Networks", 2009).
     Par,
 }

@@ -66,6 +66,9 @@ impl Channels {
         if let Ways::Torus(_) = machine.ways {
             return (TorusTable::CHANNELS, ChannelRule::Stay);
         }
+        if let Ways::Switches(table) = &machine.ways {
+            return (table.channels(), ChannelRule::Stay);
+        }
         let layout = Layout::of(machine.platform);
         let is_static = matches!(machine.ways, Ways::Routes);
         // Around a failed link, and where they are given, ways may go down and up again.

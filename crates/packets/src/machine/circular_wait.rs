@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use netmodel::{HostId, LinkId, RouteError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{GroupWay, PacketMachine, TorusWay, Ways};
+use super::{GroupWay, PacketMachine, SwitchWay, TorusWay, Ways};
 use crate::parameters::PacketRouting;
 
 /// A virtual channel of a link: the output port of the link, and the channel.
@@ -114,6 +114,23 @@ impl PacketMachine<'_> {
                 let step = |way| table.step(node, way, dst).map_or((first_port, way), |step| step);
                 decisions.into_iter().map(step).map(|(port, way)| (port, way.0)).collect()
             }
+            Ways::Switches(table) => {
+                let way = SwitchWay(path);
+                let decisions = match table.undecided(node, way, (src, dst)) {
+                    None => vec![way],
+                    Some(ends) => {
+                        let vias = (0..table.third_switches()).map(|number| table.third_switch(ends, number));
+                        let minimal = (self.parameters.routing != PacketRouting::Valiant).then_some(None);
+                        minimal.into_iter().chain(vias.map(Some)).map(|via| way.decide(via)).collect()
+                    }
+                };
+                let first_port = self.nodes[node as usize].first_port;
+                let steps = decisions.into_iter().flat_map(|way| match table.step(node, way, dst) {
+                    None => vec![(first_port, way.0)],
+                    Some(((ports, _), way)) => ports.iter().map(|&port| (port, way.0)).collect(),
+                });
+                steps.collect()
+            }
             Ways::Torus(table) => {
                 let host = self.nodes[node as usize].node.index() as u32;
                 let vias = (0..table.hosts()).map(TorusWay::over);
@@ -130,6 +147,7 @@ impl PacketMachine<'_> {
         match self.ways {
             Ways::Groups(_) => GroupWay(path).channel(),
             Ways::Torus(_) => TorusWay(path).channel(),
+            Ways::Switches(_) => SwitchWay(path).channel(),
             _ => self.channels.after(path),
         }
     }

@@ -108,6 +108,18 @@ impl OutputTables {
 }
 
 impl OutputTable {
+    /// Makes the table of all shortest ways.
+    pub(super) fn of_shortest(
+        (platform, graph, rates): (&Platform, &NetworkGraph, &[f64]),
+        parameters: &PacketParameters,
+        places: &[u32],
+        nodes: &[NodeEntry],
+    ) -> Result<Self, PacketError> {
+        let given = GivenWays::new((platform, graph, rates), parameters)?;
+        let outage = Outage { from: 0, off: Vec::new() };
+        Self::new((platform, graph, rates), (&outage, &given, MAX_ENTRIES), parameters, places, nodes)
+    }
+
     /// Makes the table of given ways, and for other hosts those that avoid the links of an outage and those that have failed for good. Packets that an outage cuts off wait at
     /// a link that is off, on a way that is shortest without the outage.
     fn new(
@@ -263,7 +275,7 @@ fn shares(rates: &[f64]) -> Vec<u32> {
 }
 
 /// Returns the number of links from each node to another one, through nodes that forward and channels that are up.
-fn distances_to(
+pub(super) fn distances_to(
     graph: &NetworkGraph,
     to: NodeId,
     forwards: impl Fn(NodeId) -> bool,

@@ -33,9 +33,15 @@ const OF_DRAGONFLIES: [PacketRouting; 7] = [
     PacketRouting::Par,
 ];
 
+const OF_SWITCHES: [PacketRouting; 4] =
+    [PacketRouting::Minimal, PacketRouting::Spray, PacketRouting::Valiant, PacketRouting::UgalL];
+
 const ADAPTIVE: [PacketRouting; 3] = [PacketRouting::UgalL, PacketRouting::UgalG, PacketRouting::Par];
 const DRAGONFLY: &str =
     "kind = 'dragonfly', groups = 3, blue = 1, chassis = 2, black = 1, blades = 3, green = 1, nodes = 1";
+const SLIM_FLY: &str = "kind = 'slim_fly', order = 3, nodes = 1";
+const DRAGONFLY_PLUS: &str =
+    "kind = 'dragonfly_plus', groups = 3, leaves = 3, spines = 2, cables = 2, nodes = 2";
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(80))]
@@ -47,6 +53,8 @@ proptest! {
             (Just((fat_tree(4), 16_u32)), select(ROUTINGS.to_vec())),
             (Just(("kind = 'torus', dims = [4, 3]".to_owned(), 12)), select(OF_TORI.to_vec())),
             (Just((DRAGONFLY.to_owned(), 18)), select(OF_DRAGONFLIES.to_vec())),
+            (Just((SLIM_FLY.to_owned(), 18)), select(OF_SWITCHES.to_vec())),
+            (Just((DRAGONFLY_PLUS.to_owned(), 18)), select(OF_SWITCHES.to_vec())),
         ],
         queues in prop_oneof![
             Just((Queues::Fifo, Arbitration::RoundRobin)),

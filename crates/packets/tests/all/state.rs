@@ -24,7 +24,9 @@ fn with_all_machines(test: impl Fn(&PacketMachine<'_>, &str)) {
         [Arbitration::RoundRobin, Arbitration::Age].map(|arbitration| (Queues::Credits, arbitration));
     let on_tree = [Minimal, Ecmp, Spray, Adaptive, Flowlets].map(|routing| (&tree, routing));
     let on_dragonfly = [Valiant, UgalL, UgalG, Par].map(|routing| (&dragonfly, routing));
-    for (platform, routing) in on_tree.into_iter().chain(on_dragonfly) {
+    let hyperx = network("kind = 'hyperx', dims = [4, 2], nodes = 2", 12.5, 500.0);
+    let on_hyperx = [Valiant, UgalL, UgalG].map(|routing| (&hyperx, routing));
+    for (platform, routing) in on_tree.into_iter().chain(on_dragonfly).chain(on_hyperx) {
         let all =
             credits.iter().chain([&fifo].into_iter().filter(|_| !matches!(routing, UgalL | UgalG | Par)));
         for &(queues, arbitration) in all {

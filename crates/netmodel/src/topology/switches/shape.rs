@@ -287,6 +287,17 @@ impl SwitchShape {
         matches!(self, Self::DragonflyPlus { .. } | Self::RailOptimized { .. })
     }
 
+    /// Returns the number of hosts of a switch, of switches with hosts in a unit, and of units, in a network whose packets may go over a
+    /// switch of a third unit to shun loaded links: a group of a dragonfly+, a switch of the others; `None` for rail-optimised fabrics,
+    /// where all ways between two leaves are as short.
+    pub fn units_of_detours(&self) -> Option<[u32; 3]> {
+        match *self {
+            Self::RailOptimized { .. } => None,
+            Self::DragonflyPlus { groups, leaves, nodes, .. } => Some([nodes, leaves, groups]),
+            _ => Some([self.nodes(), 1, self.sizes()?[0] as u32]),
+        }
+    }
+
     /// Lists hosts with a longest route among those between them.
     pub fn representative_hosts(&self) -> impl Iterator<Item = u32> + use<> {
         let step = if self.host_ports() > 1 { 1 } else { self.nodes() };
