@@ -15,6 +15,9 @@ use crate::{PacketError, PacketParameters};
 /// Largest number of entries of a table: half a gigabyte.
 const MAX_ENTRIES: u64 = 1 << 28;
 
+/// Output ports, and the upper ends of their shares in the range of hashes, unless they are alike.
+pub(crate) type WeightedPorts<'a> = (&'a [u32], &'a [u32]);
+
 /// Outputs on shortest ways over time: when links fail or return, all nodes know it at once.
 #[derive(Debug)]
 pub(crate) struct OutputTables {
@@ -246,7 +249,7 @@ impl OutputTable {
     /// Returns the output ports of a node on shortest ways to a host, and the upper ends of their shares in the range of hashes, unless
     /// they are alike; no ports if there is no way.
     #[inline(always)]
-    pub(crate) fn toward(&self, node: u32, dst: HostId) -> (&[u32], &[u32]) {
+    pub(crate) fn toward(&self, node: u32, dst: HostId) -> WeightedPorts<'_> {
         let Target { number, delivery } = &self.targets[dst.index()];
         if let Some((switch, port)) = delivery
             && *switch == node

@@ -3,7 +3,7 @@
 use netmodel::{HostId, NetworkGraph, Platform, SwitchShape};
 
 use super::NodeEntry;
-use super::outputs::{OutputTable, distances_to};
+use super::outputs::{OutputTable, WeightedPorts, distances_to};
 use crate::{PacketError, PacketParameters};
 
 /// Shortest ways between the switches of a HyperX, Slim Fly, PolarFly, Jellyfish or dragonfly+, which packets take to a switch of a third
@@ -134,7 +134,7 @@ impl SwitchTable {
         node: u32,
         way: SwitchWay,
         dst: HostId,
-    ) -> Option<((&[u32], &[u32]), SwitchWay)> {
+    ) -> Option<(WeightedPorts<'_>, SwitchWay)> {
         let switch = self.switches[node as usize]?;
         let via = way.via().filter(|&via| self.switch_of(via) != switch);
         let target = via.unwrap_or(dst);
