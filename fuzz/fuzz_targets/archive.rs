@@ -5,10 +5,9 @@
 #[path = "../../crates/trace-mmap/tests/all/hostile/seal.rs"]
 mod seal;
 
-use std::path::Path;
-
 use libfuzzer_sys::fuzz_target;
 use pdes_core::Rank;
+use pdes_replay_fuzz::file;
 use trace_mmap::{Action, Info, LoadOptions, RankTrace, check};
 
 /// Actions read of each rank: forged loops may be endless.
@@ -50,11 +49,7 @@ fuzz_target!(|data: &[u8]| {
     if bytes.len() >= 4096 {
         seal::seal(&mut bytes);
     }
-    let dir = Path::new("/dev/shm");
-    let dir = if dir.is_dir() { dir.to_path_buf() } else { std::env::temp_dir() };
-    let file = tempfile::NamedTempFile::new_in(dir).expect("a temporary file");
-    std::fs::write(file.path(), &bytes).expect("the archive is written");
-    let Ok(trace) = trace_tools::load(file.path(), &LoadOptions::default()) else { return };
+    let Ok(trace) = trace_tools::load(&file("trace.pdt", &bytes), &LoadOptions::default()) else { return };
     for rank in (0..trace.ranks().min(16)).map(Rank::new) {
         let actions: Vec<Action> = trace.rank(rank).cursor().take(LIMIT).collect();
         assert_eq!(trace.ops(rank).take(LIMIT).count(), actions.len());

@@ -1,15 +1,15 @@
-//! Any bytes are an execution trace of Chakra, in protobuf or JSON, or an error; of a trace there is a schedule or an error.
+//! Any bytes, as the graph of two ranks, are an execution trace of Chakra, in protobuf or JSON, or an error; of a trace there is a schedule
+//! or an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use pdes_replay_fuzz::file;
 use training::{ExecutionTrace, ScheduleOptions};
 
 fuzz_target!(|bytes: &[u8]| {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    for end in ["et", "json"] {
-        let file = dir.path().join(format!("app.0.{end}"));
-        std::fs::write(&file, bytes).expect("the file is written");
-        if let Ok(trace) = ExecutionTrace::read(&file) {
+    for [first, second] in [["binary.0.et", "binary.1.et"], ["text.0.json", "text.1.json"]] {
+        file(second, bytes);
+        if let Ok(trace) = ExecutionTrace::read(&file(first, bytes)) {
             let _ = trace.schedule(&ScheduleOptions::default());
         }
     }

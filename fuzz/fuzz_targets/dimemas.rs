@@ -2,17 +2,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use pdes_replay_fuzz::{file, path, read};
 use trace_mmap::LoadOptions;
 use trace_tools::{Export, load};
 
 fuzz_target!(|bytes: &[u8]| {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let file = dir.path().join("trace.dim");
     let records = [b"#DIMEMAS:\"fuzz\":0:3(1,1,1),9\n", bytes].concat();
-    std::fs::write(&file, records).expect("the file is written");
-    if let Ok(trace) = load(&file, &LoadOptions::default()) {
-        trace_mmap::check(&trace, None);
-        let again = dir.path().join("again.dim");
+    if let Some(trace) = read(&file("trace.dim", &records)) {
+        let again = path("again.dim");
         let export = Export::of(&again).expect("it is a format");
         export.write(&trace, &again, None).expect("it is a trace of calls");
         load(&again, &LoadOptions::default()).expect("what was written");

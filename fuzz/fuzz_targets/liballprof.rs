@@ -2,13 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trace_mmap::LoadOptions;
+use pdes_replay_fuzz::{file, read};
 
 fuzz_target!(|bytes: &[u8]| {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let file = dir.path().join("trace-0.dat");
-    std::fs::write(&file, bytes).expect("the file is written");
-    if let Ok(trace) = trace_tools::load(&file, &LoadOptions::default()) {
-        trace_mmap::check(&trace, None);
-    }
+    read(&file("trace-0.dat", bytes));
 });

@@ -2,17 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trace_mmap::LoadOptions;
+use pdes_replay_fuzz::{file, read};
 
 const LABELS: &str = "EVENT_TYPE\n9 50000001 MPI\nVALUES\n1 MPI_Send\n2 MPI_Recv\n3 MPI_Isend\n4 MPI_Irecv\n5 MPI_Waitall\n\n\
                       EVENT_TYPE\n9 50000002 MPI\nVALUES\n1 MPI_Barrier\n2 MPI_Alltoallv\n3 MPI_Gatherv\n";
 
 fuzz_target!(|bytes: &[u8]| {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let file = dir.path().join("trace.prv");
-    std::fs::write(&file, bytes).expect("the file is written");
-    std::fs::write(file.with_extension("pcf"), LABELS).expect("the file is written");
-    if let Ok(trace) = trace_tools::load(&file, &LoadOptions::default()) {
-        trace_mmap::check(&trace, None);
-    }
+    file("trace.pcf", LABELS.as_bytes());
+    read(&file("trace.prv", bytes));
 });

@@ -2,10 +2,9 @@
 //! again.
 #![no_main]
 
-use std::path::Path;
-
 use libfuzzer_sys::fuzz_target;
 use pdes_core::Rank;
+use pdes_replay_fuzz::{file, path};
 use trace_mmap::{ConvertOptions, Folding, LoadOptions};
 use trace_tools::{convert, write_text};
 
@@ -23,11 +22,7 @@ fuzz_target!(|text: &str| {
     for rank in (0..trace.ranks().min(again.ranks())).map(Rank::new) {
         assert!(trace.ops(rank).eq(again.ops(rank)), "{written}");
     }
-    let dir = Path::new("/dev/shm");
-    let dir = if dir.is_dir() { dir.to_path_buf() } else { std::env::temp_dir() };
-    let dir = tempfile::tempdir_in(dir).expect("a temporary directory");
-    let (merged, archive) = (dir.path().join("trace.txt"), dir.path().join("trace.pdt"));
-    std::fs::write(&merged, &written).expect("the text is written");
+    let (merged, archive) = (file("trace.txt", written.as_bytes()), path("trace.pdt"));
     let options = ConvertOptions { folding: Folding::Always, ..ConvertOptions::default() };
     convert(&merged, &archive, &options).expect("what is a trace is an archive");
     let archived = trace_tools::load(&archive, &LoadOptions::default()).expect("the archive opens");
