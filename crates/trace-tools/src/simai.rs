@@ -173,6 +173,10 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn TraceSource>, TraceError> {
         number = line.number;
         let text = String::from_utf8_lossy(line.text);
         let words: Vec<&str> = text.split_whitespace().collect();
+        // Other white space than spaces and tabs.
+        if words.is_empty() {
+            continue;
+        }
         let read = match (&header, expected) {
             (None, _) => read_header(&words).map(|found| header = Some(found)),
             (Some(_), None) => {

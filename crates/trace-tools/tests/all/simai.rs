@@ -78,6 +78,8 @@ fn errors_have_their_line() {
         (HEADER.replace("ep: 2", "ep: x"), 1, "the size of the expert groups is \"x\""),
         (format!("{HEADER}\nmany\n"), 2, "the number of layers is \"many\""),
         (HEADER.to_owned(), 1, "found no number of layers"),
+        (format!("{HEADER}\n\u{c}\u{c}\n"), 2, "found no number of layers"),
+        (format!("{HEADER}\n1\n\u{c}\n"), 3, "the workload ends after 0 layers, expected 1"),
         (
             format!("{HEADER}\n2\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n"),
             3,
