@@ -136,20 +136,20 @@ impl Accelerators {
         &self,
         platform: &Platform,
         hosts: impl IntoIterator<Item = HostId>,
-    ) -> Result<BTreeMap<HostId, BTreeSet<HostId>>, OffloadError> {
+    ) -> Result<BTreeMap<HostId, BTreeSet<HostId>>, Box<OffloadError>> {
         let mut users = BTreeMap::<HostId, BTreeSet<HostId>>::new();
         for host in hosts {
             for Rule { offload: Offload { to, copy_in, copy_out, .. }, hosts } in &self.rules {
                 let accelerators = hosts.of(host);
                 if accelerators.is_empty() {
                     let host = platform.host(host).name.clone();
-                    return Err(OffloadError::NoAccelerator { to: to.clone(), host });
+                    return Err(Box::new(OffloadError::NoAccelerator { to: to.clone(), host }));
                 }
                 for &accelerator in accelerators {
                     let ways = [(host, accelerator, copy_in), (accelerator, host, copy_out)];
                     for (src, dst, _) in ways.into_iter().filter(|(.., bytes)| **bytes > Bytes::ZERO) {
                         let route = platform.route(src, dst, &mut Vec::new());
-                        route.map_err(|source| OffloadError::NoRoute { to: to.clone(), source })?;
+                        route.map_err(|source| Box::new(OffloadError::NoRoute { to: to.clone(), source }))?;
                     }
                     users.entry(accelerator).or_default().insert(host);
                 }
@@ -164,13 +164,13 @@ pub(crate) fn check_regions(
     plan: &RegionPlan,
     users: &BTreeMap<HostId, BTreeSet<HostId>>,
     platform: &Platform,
-) -> Result<(), OffloadError> {
+) -> Result<(), Box<OffloadError>> {
     let mut pairs = users.iter().flat_map(|(id, users)| users.iter().map(move |user| (*id, *user)));
     match pairs.find(|(one, other)| plan.hosts[one.index()] != plan.hosts[other.index()]) {
         None => Ok(()),
         Some(pair) => {
             let [accelerator, host] = [pair.0, pair.1].map(|id| platform.host(id).name.clone());
-            Err(OffloadError::OtherRegion { accelerator, host })
+            Err(Box::new(OffloadError::OtherRegion { accelerator, host }))
         }
     }
 }

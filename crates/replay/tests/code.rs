@@ -1,4 +1,5 @@
 //! Programs in code: the same answers as their traces, on any number of threads, and decisions by what they are told.
+#![expect(clippy::duplicate_mod, reason = "the examples, each of which is a program, have a part in common")]
 
 #[path = "code/examples.rs"]
 mod examples;

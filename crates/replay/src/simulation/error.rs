@@ -27,7 +27,7 @@ pub enum RunError {
     Past(#[from] ForeignPast),
     /// Regions of programs cannot be computed on accelerators.
     #[error(transparent)]
-    Offload(#[from] OffloadError),
+    Offload(#[from] Box<OffloadError>),
     /// There are no regions that could run in parallel.
     #[error(
         "nothing runs in parallel: the platform is one region, or a rank depends on the global event order, which needs one thread for all"
