@@ -3,6 +3,7 @@
 mod archive;
 mod definitions;
 mod ffi;
+mod windows;
 
 pub use archive::{Archive, Otf2Error};
 pub use definitions::{Definitions, Role};

@@ -5,6 +5,7 @@
 
 mod amounts;
 mod program;
+mod windows;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@ mod function;
 pub use calls::CallsError;
 pub(crate) use calls::{Calls, CommPeer, Done, Envelope};
 pub use communicators::CommunicatorError;
-pub(crate) use communicators::{Communicators, Creation, Given, GroupOf, Handle, Made, Split};
+pub(crate) use communicators::{Communicators, Creation, Given, GroupOf, Handle, Made, Resolved, Split};
 pub(crate) use function::{Function, Requests};
 
 use std::collections::{BTreeMap, VecDeque};

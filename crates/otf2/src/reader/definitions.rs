@@ -23,6 +23,8 @@ pub struct Definitions {
     pub groups: BTreeMap<u32, Group>,
     /// Communicators by number.
     pub communicators: BTreeMap<u32, Communicator>,
+    /// The number of the communicator of each window, by number.
+    pub windows: BTreeMap<u32, u32>,
     /// Metrics that count from the start of the measurement, in whole numbers.
     pub counters: Vec<Counter>,
 }
@@ -126,6 +128,7 @@ impl Definitions {
             ffi::OTF2_GlobalDefReaderCallbacks_SetRegionCallback(callbacks, on_region);
             ffi::OTF2_GlobalDefReaderCallbacks_SetGroupCallback(callbacks, on_group);
             ffi::OTF2_GlobalDefReaderCallbacks_SetCommCallback(callbacks, on_communicator);
+            ffi::OTF2_GlobalDefReaderCallbacks_SetRmaWinCallback(callbacks, on_window);
             ffi::OTF2_GlobalDefReaderCallbacks_SetMetricMemberCallback(callbacks, on_metric_member);
             ffi::OTF2_GlobalDefReaderCallbacks_SetMetricClassCallback(callbacks, on_metric_class);
             let data = (&raw mut collected).cast();
@@ -233,6 +236,12 @@ extern "C" fn on_group(
 extern "C" fn on_communicator(data: *mut c_void, own: u32, _: u32, group: u32, _: u32, _: u32) -> c_int {
     // SAFETY: the library passes what was registered.
     unsafe { collected(data) }.definitions.communicators.insert(own, Communicator { group });
+    ffi::SUCCESS
+}
+
+extern "C" fn on_window(data: *mut c_void, own: u32, _: u32, communicator: u32, _: u32) -> c_int {
+    // SAFETY: the library passes what was registered.
+    unsafe { collected(data) }.definitions.windows.insert(own, communicator);
     ffi::SUCCESS
 }
 

@@ -22,7 +22,13 @@ pub enum Event {
     /// A value of a metric: its number, and the index of the value among those of the metric.
     Metric { metric: u32, index: u8, value: u64 },
     /// An access to the memory of a rank of a window, with the larger of its sizes in both directions.
-    Access { target: u32, bytes: u64 },
+    Access { window: u32, target: u32, bytes: u64 },
+    /// A window is created or destroyed, or the end of a collective operation on it.
+    Window { window: u32 },
+    /// A synchronisation with a group of a window.
+    WindowGroup { window: u32, group: u32 },
+    /// A rank of a window is locked or unlocked.
+    WindowLock { window: u32, target: u32, is_exclusive: bool },
     /// An operation on a file begins.
     IoBegin { bytes: u64, is_nonblocking: bool, operation: u64 },
     /// The end of an operation on a file.
@@ -143,13 +149,27 @@ callbacks! {
     on_leave OTF2_EvtReaderCallbacks_SetLeaveCallback(region: u32) => Event::Leave { region };
     on_measurement OTF2_EvtReaderCallbacks_SetMeasurementOnOffCallback(mode: u8) =>
         Event::Measurement { is_on: mode == ffi::MEASUREMENT_ON };
-    on_put OTF2_EvtReaderCallbacks_SetRmaPutCallback(_window: u32, target: u32, bytes: u64, _operation: u64) =>
-        Event::Access { target, bytes };
-    on_get OTF2_EvtReaderCallbacks_SetRmaGetCallback(_window: u32, target: u32, bytes: u64, _operation: u64) =>
-        Event::Access { target, bytes };
+    on_put OTF2_EvtReaderCallbacks_SetRmaPutCallback(window: u32, target: u32, bytes: u64, _operation: u64) =>
+        Event::Access { window, target, bytes };
+    on_get OTF2_EvtReaderCallbacks_SetRmaGetCallback(window: u32, target: u32, bytes: u64, _operation: u64) =>
+        Event::Access { window, target, bytes };
     on_atomic OTF2_EvtReaderCallbacks_SetRmaAtomicCallback(
-        _window: u32, target: u32, _kind: u8, sent: u64, received: u64, _operation: u64
-    ) => Event::Access { target, bytes: sent.max(received) };
+        window: u32, target: u32, _kind: u8, sent: u64, received: u64, _operation: u64
+    ) => Event::Access { window, target, bytes: sent.max(received) };
+    on_window_create OTF2_EvtReaderCallbacks_SetRmaWinCreateCallback(window: u32) => Event::Window { window };
+    on_window_destroy OTF2_EvtReaderCallbacks_SetRmaWinDestroyCallback(window: u32) => Event::Window { window };
+    on_window_collective OTF2_EvtReaderCallbacks_SetRmaCollectiveEndCallback(
+        _operation: u8, _level: u32, window: u32, _root: u32, _sent: u64, _received: u64
+    ) => Event::Window { window };
+    on_window_group OTF2_EvtReaderCallbacks_SetRmaGroupSyncCallback(_level: u32, window: u32, group: u32) =>
+        Event::WindowGroup { window, group };
+    on_lock_request OTF2_EvtReaderCallbacks_SetRmaRequestLockCallback(
+        window: u32, target: u32, _lock: u64, kind: u8
+    ) => Event::WindowLock { window, target, is_exclusive: kind == ffi::LOCK_EXCLUSIVE };
+    on_lock OTF2_EvtReaderCallbacks_SetRmaAcquireLockCallback(window: u32, target: u32, _lock: u64, kind: u8) =>
+        Event::WindowLock { window, target, is_exclusive: kind == ffi::LOCK_EXCLUSIVE };
+    on_unlock OTF2_EvtReaderCallbacks_SetRmaReleaseLockCallback(window: u32, target: u32, _lock: u64) =>
+        Event::WindowLock { window, target, is_exclusive: false };
     on_io_begin OTF2_EvtReaderCallbacks_SetIoOperationBeginCallback(
         _file: u32, _mode: u8, flags: u32, bytes: u64, operation: u64
     ) => Event::IoBegin { bytes, is_nonblocking: flags & ffi::IO_NON_BLOCKING != 0, operation };

@@ -15,6 +15,7 @@ pub(crate) const INTERRUPT: c_int = 1;
 pub(crate) const GROUP_TYPE_COMM_SELF: u8 = 6;
 pub(crate) const MEASUREMENT_ON: u8 = 1;
 pub(crate) const IO_NON_BLOCKING: u32 = 1;
+pub(crate) const LOCK_EXCLUSIVE: u8 = 0;
 
 /// Callback for errors, whose last argument is a list of arguments for the message.
 pub(crate) type OnError =
@@ -42,6 +43,13 @@ events! {
     OnPut OTF2_EvtReaderCallbacks_SetRmaPutCallback(u32, u32, u64, u64);
     OnGet OTF2_EvtReaderCallbacks_SetRmaGetCallback(u32, u32, u64, u64);
     OnAtomic OTF2_EvtReaderCallbacks_SetRmaAtomicCallback(u32, u32, u8, u64, u64, u64);
+    OnWindowCreate OTF2_EvtReaderCallbacks_SetRmaWinCreateCallback(u32);
+    OnWindowDestroy OTF2_EvtReaderCallbacks_SetRmaWinDestroyCallback(u32);
+    OnWindowCollective OTF2_EvtReaderCallbacks_SetRmaCollectiveEndCallback(u8, u32, u32, u32, u64, u64);
+    OnWindowGroup OTF2_EvtReaderCallbacks_SetRmaGroupSyncCallback(u32, u32, u32);
+    OnLockRequest OTF2_EvtReaderCallbacks_SetRmaRequestLockCallback(u32, u32, u64, u8);
+    OnLock OTF2_EvtReaderCallbacks_SetRmaAcquireLockCallback(u32, u32, u64, u8);
+    OnUnlock OTF2_EvtReaderCallbacks_SetRmaReleaseLockCallback(u32, u32, u64);
     OnIoBegin OTF2_EvtReaderCallbacks_SetIoOperationBeginCallback(u32, u8, u32, u64, u64);
     OnIoComplete OTF2_EvtReaderCallbacks_SetIoOperationCompleteCallback(u32, u64, u64);
     OnSend OTF2_EvtReaderCallbacks_SetMpiSendCallback(u32, u32, u32, u64);
@@ -76,6 +84,7 @@ definitions! {
     OnRegionDefinition OTF2_GlobalDefReaderCallbacks_SetRegionCallback(u32, u32, u32, u32, u8, u8, u32, u32, u32, u32);
     OnGroup OTF2_GlobalDefReaderCallbacks_SetGroupCallback(u32, u32, u8, u8, u32, u32, *const u64);
     OnCommunicator OTF2_GlobalDefReaderCallbacks_SetCommCallback(u32, u32, u32, u32, u32);
+    OnWindow OTF2_GlobalDefReaderCallbacks_SetRmaWinCallback(u32, u32, u32, u32);
     OnMetricMember OTF2_GlobalDefReaderCallbacks_SetMetricMemberCallback(u32, u32, u32, u8, u8, u8, u8, i64, u32);
     OnMetricClass OTF2_GlobalDefReaderCallbacks_SetMetricClassCallback(u32, u8, *const u32, u8, u8);
 }

@@ -141,7 +141,7 @@ impl Archive {
         Ok(events)
     }
 
-    fn writer(&self) -> Result<*mut ffi::EvtWriter, Otf2Error> {
+    pub(super) fn writer(&self) -> Result<*mut ffi::EvtWriter, Otf2Error> {
         self.writer.map(NonNull::as_ptr).ok_or(Otf2Error::OpenLocations { found: 0, expected: 1 })
     }
 
@@ -184,18 +184,6 @@ impl Archive {
             )
         };
         check("OTF2_EvtWriter_Metric", code)
-    }
-
-    /// Writes an access that puts into the memory of rank `target` of a window.
-    ///
-    /// # Errors
-    /// Fails if no location is open, or its file cannot be written.
-    pub fn put(&mut self, time: u64, window: u32, target: u32, bytes: u64) -> Result<(), Otf2Error> {
-        let writer = self.writer()?;
-        // SAFETY: the writer is open; there may be no attributes.
-        let code =
-            unsafe { ffi::OTF2_EvtWriter_RmaPut(writer, ptr::null_mut(), time, window, target, bytes, 0) };
-        check("OTF2_EvtWriter_RmaPut", code)
     }
 
     /// Writes a blocking operation that writes to a file, from one instant to another.

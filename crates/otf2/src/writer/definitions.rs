@@ -173,6 +173,16 @@ impl Definitions {
         check("OTF2_GlobalDefWriter_WriteComm", code)
     }
 
+    /// Defines a window of the world communicator, with records of its creation and its end.
+    ///
+    /// # Errors
+    /// Fails if the library fails.
+    pub fn window(&mut self, number: u32, name: u32) -> Result<(), Otf2Error> {
+        // SAFETY: as above; the flag is `OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS`.
+        let code = unsafe { ffi::OTF2_GlobalDefWriter_WriteRmaWin(self.raw.as_ptr(), number, name, 0, 1) };
+        check("OTF2_GlobalDefWriter_WriteRmaWin", code)
+    }
+
     fn group(&mut self, number: u32, kind: u8, members: &[u64]) -> Result<(), Otf2Error> {
         let (raw, empty, count) = (self.raw.as_ptr(), self.empty()?, members.len() as u32);
         // SAFETY: as above, and there are so many members.

@@ -90,15 +90,6 @@ unsafe extern "C" {
         types: *const u8,
         values: *const u64,
     ) -> c_int;
-    pub(crate) fn OTF2_EvtWriter_RmaPut(
-        writer: *mut EvtWriter,
-        attributes: *mut AttributeList,
-        time: u64,
-        window: u32,
-        target: u32,
-        bytes: u64,
-        operation: u64,
-    ) -> c_int;
     pub(crate) fn OTF2_EvtWriter_IoOperationBegin(
         writer: *mut EvtWriter,
         attributes: *mut AttributeList,
@@ -213,6 +204,13 @@ unsafe extern "C" {
         members: *const u32,
         occurrence: u8,
         recorder_kind: u8,
+    ) -> c_int;
+    pub(crate) fn OTF2_GlobalDefWriter_WriteRmaWin(
+        writer: *mut GlobalDefWriter,
+        own: u32,
+        name: u32,
+        communicator: u32,
+        flags: u32,
     ) -> c_int;
     pub(crate) fn OTF2_GlobalDefWriter_WriteComm(
         writer: *mut GlobalDefWriter,

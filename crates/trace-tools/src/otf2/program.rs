@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use trace_mmap::{Op, SendMode, TraceError};
 
 use super::amounts::{Record, kind_of, place_of};
+use super::windows::OpenWindow;
 use super::{Otf2, Otf2ProgramError, library};
 use crate::timed::{
     Between, Calls, CommPeer, Done, Envelope, Function, Given, Handle, Requests, TimedProgram,
@@ -49,6 +50,7 @@ fn write_events(
         is_off: false,
         counted,
         io,
+        windows: FxHashMap::default(),
     };
     let mut result = Ok(());
     let read = read(&mut |time, event| {
@@ -72,9 +74,9 @@ struct Counted {
     has_values: bool,
 }
 
-struct RankProgram<'c, 'p, 'a> {
-    archive: &'c Otf2,
-    calls: Calls<'c, 'p, 'a>,
+pub(super) struct RankProgram<'c, 'p, 'a> {
+    pub(super) archive: &'c Otf2,
+    pub(super) calls: Calls<'c, 'p, 'a>,
     /// The outermost region of MPI that the rank is in.
     open: Option<OpenCall<'c>>,
     /// The events in it.
@@ -88,6 +90,8 @@ struct RankProgram<'c, 'p, 'a> {
     counted: Counted,
     /// The operation on a file outside of MPI that is under way.
     io: Option<u64>,
+    /// The windows that the rank has, by their numbers.
+    pub(super) windows: FxHashMap<u32, OpenWindow>,
 }
 
 #[derive(Clone, Copy)]
@@ -244,6 +248,7 @@ impl RankProgram<'_, '_, '_> {
             Function::Local | Function::SendInit(_) | Function::RecvInit | Function::Free => {
                 self.calls.push(Op::Communicator);
             }
+            Function::Other if self.window_call(name, events)? => {}
             Function::Other => self.calls.unmodelled_with(&arguments(events))?,
         }
         if completed.is_empty() {
@@ -419,7 +424,7 @@ impl RankProgram<'_, '_, '_> {
 /// Returns the arguments of an access to a window or a file.
 fn arguments(events: &[Event]) -> String {
     let found = events.iter().find_map(|event| match *event {
-        Event::Access { target, bytes } => Some((format!("target={target} "), bytes)),
+        Event::Access { target, bytes, .. } => Some((format!("target={target} "), bytes)),
         Event::IoBegin { bytes, .. } => Some((String::new(), bytes)),
         _ => None,
     });
@@ -441,7 +446,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use ::otf2::reader::{Definitions, Region};
+    use ::otf2::reader::{Definitions, GroupKind, Region};
     use pdes_core::Rank;
     use trace_mmap::{CommId, Group, LoadOptions, Trace};
 
@@ -489,7 +494,7 @@ mod tests {
     }
 
     /// The regions: number, name.
-    const REGIONS: [(u32, &str); 12] = [
+    const REGIONS: [(u32, &str); 17] = [
         (0, "main"),
         (1, "MPI_Init"),
         (2, "MPI_Finalize"),
@@ -502,6 +507,11 @@ mod tests {
         (9, "MPI_Gatherv"),
         (10, "MPI_Sendrecv"),
         (11, "MPI_Put"),
+        (12, "MPI_Win_allocate"),
+        (13, "MPI_Win_post"),
+        (14, "MPI_Win_start"),
+        (15, "MPI_Win_complete"),
+        (16, "MPI_Win_wait"),
     ];
 
     /// Makes the events of a rank: calls of 10 ns, 100 ns apart, each with the events in it.
@@ -520,9 +530,19 @@ mod tests {
         let region = |(number, name): &(u32, &str)| {
             (*number, Region { name: (*name).to_owned(), is_mpi: name.starts_with("MPI_") })
         };
+        let group = |rank: u32| ::otf2::reader::Group {
+            kind: GroupKind::Members,
+            is_mpi: true,
+            members: vec![rank.into()],
+        };
         let definitions = Definitions {
+            communicators: [0, 1]
+                .map(|number| (number, ::otf2::reader::Communicator { group: number }))
+                .into(),
             ticks_per_second: 1_000_000_000,
             regions: REGIONS.iter().map(region).collect(),
+            groups: [0, 1].map(|rank| (rank, group(rank))).into(),
+            windows: [(4, 1)].into(),
             ..Definitions::default()
         };
         let reversed = Group::new([1, 0].map(Rank::new)).expect("ranks are there once");
@@ -589,6 +609,40 @@ mod tests {
         let end = ["allreduce 8 0 6 comm=2", "unmodelled MPI_Put", "finalize"];
         assert_eq!(text(&trace, 1), [&both[..], &second, &end].concat());
         assert_eq!(trace.warnings(), []);
+    }
+
+    /// Ranks of the window are those of its communicator, in which rank 1 of the world is the first.
+    #[test]
+    fn epochs_of_windows_have_their_groups() {
+        let created = (12, &[Event::Window { window: 4 }][..]);
+        let group = |group| Event::WindowGroup { window: 4, group };
+        let put = Event::Access { window: 4, target: 0, bytes: 64 };
+        let unknown = Event::Access { window: 9, target: 0, bytes: 32 };
+        let trace = read(vec![
+            rank(&[
+                created,
+                (14, &[group(1)]),
+                (11, &[put]),
+                (15, &[group(1)]),
+                (15, &[group(1)]),
+                (11, &[unknown]),
+            ]),
+            rank(&[created, (13, &[group(0)]), (16, &[group(0)])]),
+        ]);
+        let both = ["init", "comm_create_group comm=0 new=2 members=1-0:-1", "win_create comm=2 new=9"];
+        let first = [
+            "win_start to=0 comm=9",
+            "put 0 64 comm=9",
+            "win_complete comm=9",
+            "unmodelled MPI_Win_complete",
+            "unmodelled MPI_Put target=0 bytes=32",
+            "finalize",
+        ];
+        assert_eq!(text(&trace, 0), [&both[..], &first].concat());
+        assert_eq!(
+            text(&trace, 1),
+            [&both[..], &["win_post to=1 comm=9", "win_wait comm=9", "finalize"]].concat()
+        );
     }
 
     #[test]

@@ -230,6 +230,86 @@ fn accesses_to_windows_and_files_are_what_they_are() {
     assert!(warning.to_string().contains("an operation on a file outside of MPI is a sleep of its time"));
 }
 
+/// Calls on a window are those that a replay models; the two ranks lock each other's memory, and put into it between fences.
+#[test]
+fn calls_on_windows_are_modelled() {
+    use otf2::writer::{Archive, Role};
+    const NAMES: [&str; 9] = [
+        "MPI_Init",
+        "MPI_Win_create",
+        "MPI_Win_fence",
+        "MPI_Put",
+        "MPI_Win_lock",
+        "MPI_Get",
+        "MPI_Win_unlock",
+        "MPI_Win_free",
+        "MPI_Finalize",
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let mut archive = Archive::create(dir.path(), "run").unwrap();
+    let mut events = Vec::new();
+    for rank in 0..2_u32 {
+        archive.begin_location(rank.into()).unwrap();
+        let (window, other) = (5, 1 - rank);
+        for (begin, call) in (0..).step_by(100).zip([0, 1, 2, 3, 2, 4, 5, 6, 7, 8]) {
+            archive.enter(begin, call).unwrap();
+            let at = begin + 5;
+            match NAMES[call as usize] {
+                "MPI_Win_create" => archive.create_window(at, window),
+                "MPI_Win_fence" => archive.fence(at, window),
+                "MPI_Put" => archive.put(at, window, other, 4096),
+                "MPI_Win_lock" => archive.lock(at, window, other),
+                "MPI_Get" => archive.get(at, window, other, 100),
+                "MPI_Win_unlock" => archive.unlock(at, window, other),
+                "MPI_Win_free" => archive.destroy_window(at, window),
+                _ => Ok(()),
+            }
+            .unwrap();
+            archive.leave(begin + 10, call).unwrap();
+        }
+        events.push(archive.end_location().unwrap());
+    }
+    let mut definitions = archive.into_definitions().unwrap();
+    definitions.clock(1_000_000_000, 5000).unwrap();
+    let machine = definitions.string("machine").unwrap();
+    definitions.machine(machine).unwrap();
+    for (number, name) in (0..).zip(NAMES) {
+        let name = definitions.string(name).unwrap();
+        definitions.region(number, name, Role::Call).unwrap();
+    }
+    for (rank, events) in (0..).zip(events) {
+        definitions.location(rank, rank as u32, machine, events).unwrap();
+    }
+    definitions.communicator(machine, &[0, 1]).unwrap();
+    definitions.window(5, machine).unwrap();
+    definitions.close().unwrap();
+    let trace = load(dir.path(), &LoadOptions::default()).unwrap();
+    assert_eq!((trace.warnings(), &check(&trace, None).findings[..]), (&[][..], &[][..]));
+    for rank in 0..2 {
+        let mut text = Vec::new();
+        trace_tools::write_text(&trace, Rank::new(rank), &mut text, None).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let calls = text
+            .lines()
+            .filter(|line| !line.contains("compute"))
+            .map(|line| line.split(" time=").next().unwrap());
+        let other = 1 - rank;
+        let expected = [
+            "init".to_owned(),
+            "win_create comm=0 new=9".to_owned(),
+            "win_fence comm=9".to_owned(),
+            format!("put {other} 4096 comm=9"),
+            "win_fence comm=9".to_owned(),
+            format!("win_lock_exclusive {other} comm=9"),
+            format!("get {other} 100 comm=9"),
+            format!("win_unlock {other} comm=9"),
+            "win_free comm=9".to_owned(),
+            "finalize".to_owned(),
+        ];
+        assert_eq!(calls.map(|line| &line[2..]).collect::<Vec<_>>(), expected);
+    }
+}
+
 #[test_with::shared]
 fn damaged_archives_are_errors() {
     let dir = tempfile::tempdir().expect("a directory");
