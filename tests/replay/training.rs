@@ -129,3 +129,32 @@ fn reports_of_training_runs_say_what_they_wait_for() {
     let plain = training("", &["analysis.waits=false"]);
     assert!(plain["pipeline_bubble"].is_null() && plain["exposed_communication"].is_null(), "{plain}");
 }
+
+/// A ring of NCCL on the accelerators of three nodes: messages of its channels share links, which takes longer than without contention, and
+/// at least the 14 eighths of a MiB over the bandwidth of an accelerator.
+#[test_with::shared]
+fn schedules_of_nccl_run_on_the_accelerators_of_a_node() {
+    let folder = Folder::new();
+    let schedule = folder.path("nccl.goal");
+    let sample =
+        crate::shared::shared("samples/chakra/data/microbenchmarks/all_reduce/8npus_1MB/all_reduce.0.et");
+    trace(&["convert", "--algorithm=nccl", "--output"], &[&schedule, &sample]).code(DONE);
+    for (node, accelerator, bandwidth) in
+        [("dgx-a100", "gpu", 300e9), ("dgx-h100", "gpu", 450e9), ("frontier", "gcd", 50e9)]
+    {
+        let hosts: String = (0..8).map(|number| format!("{accelerator}-{number}\n")).collect();
+        let hosts = format!("platform.hosts={:?}", folder.write("hosts.txt", &hosts));
+        let platform = crate::reference::repository().join(format!("configs/nodes/{node}-platform.toml"));
+        let ends = ["contention-free", "flow", "packets"].map(|model| {
+            let report = folder.path("report.json");
+            let mut command = crate::command_line::command();
+            command.args(["--quiet", "--model", model, "--set", &hosts, "--trace"]).arg(&schedule);
+            command.arg("--platform").arg(&platform).arg("--report").arg(&report).assert().code(DONE);
+            let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+            report["simulated_time_s"].as_f64().unwrap()
+        });
+        let least = 14.0 / 8.0 * f64::from(1 << 20) / bandwidth;
+        assert!(ends[0] < ends[1] && ends[0] < ends[2], "{node}: {ends:?}");
+        assert!(ends[1] > least && ends[2] > least, "{node}: {ends:?} {least}");
+    }
+}
