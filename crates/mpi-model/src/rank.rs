@@ -463,10 +463,14 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
         outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<Wake, Fault<Self::Error>> {
         let outbox = &mut RankOutbox::new(outbox, self.context.replay.first_lp);
-        match self.launched {
-            None => self.take(token, outbox),
-            Some(_) => self.take_launched(token, outbox),
+        if self.launched.is_some()
+            && let Some(wake) = self.before_token(&token)?
+        {
+            return Ok(wake);
         }
+        // One call, so that the compiler inlines what takes tokens.
+        let wake = self.take(token, outbox)?;
+        Ok(if self.launched.is_some() { self.after_token(wake) } else { wake })
     }
 
     #[inline]

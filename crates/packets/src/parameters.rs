@@ -253,7 +253,7 @@ impl PacketRouting {
     }
 
     /// Returns whether packets take any shortest ways, which avoid links that have failed.
-    pub(crate) fn avoids_links(self) -> bool {
+    pub fn avoids_links(self) -> bool {
         matches!(self, Self::Ecmp | Self::Spray | Self::Adaptive | Self::Flowlets)
     }
 

@@ -167,23 +167,9 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         self.launched.iter_mut().for_each(|launched| launched.due = due);
     }
 
-    /// Takes a token of a rank of a program that is launched or may die.
+    /// Starts a rank of a program that is launched or may die with the first token; returns how it wakes where the token is for nothing else.
     #[cold]
-    #[inline(never)]
-    pub(super) fn take_launched(
-        &mut self,
-        token: Token,
-        outbox: &mut RankOutbox<'_, M>,
-    ) -> Result<Wake, Failure<M::Error>> {
-        if let Some(wake) = self.before_token(&token)? {
-            return Ok(wake);
-        }
-        let wake = self.take(token, outbox)?;
-        Ok(self.after_token(wake))
-    }
-
-    /// Starts the rank with the first token; returns how it wakes where the token is for nothing else.
-    fn before_token(&mut self, token: &Token) -> Result<Option<Wake>, Failure<M::Error>> {
+    pub(super) fn before_token(&mut self, token: &Token) -> Result<Option<Wake>, Failure<M::Error>> {
         let launched = self.launched.as_deref().expect("the program is launched");
         if launched.awaits_start() {
             self.start_launched()?;
@@ -197,8 +183,9 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         Ok(None)
     }
 
-    /// Returns how the rank wakes after a token.
-    fn after_token(&mut self, wake: Wake) -> Wake {
+    /// Returns how a rank of a program that is launched or may die wakes after a token.
+    #[cold]
+    pub(super) fn after_token(&mut self, wake: Wake) -> Wake {
         let is_over = self.launched.as_deref().is_some_and(|launched| {
             matches!(launched.stage, Stage::Ended | Stage::Dead) && launched.death.is_some()
         });

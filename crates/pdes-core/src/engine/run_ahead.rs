@@ -11,7 +11,7 @@ use crate::{SimDuration, SimTime};
 const WINDOWS_AHEAD: u64 = 16;
 /// Minimum and maximum number of steps of a process in a window: fewer waste turns, more fill the memory with tokens that
 /// wait to be read.
-const STEPS: (u64, u64) = (64, 512);
+const STEPS: (u64, u64) = (64, 1024);
 
 /// A worker's window: the distance from its least clock to its horizon.
 pub(crate) struct Window {
