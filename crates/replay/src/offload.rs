@@ -99,7 +99,7 @@ impl Accelerators {
 
     /// Returns the accelerator of a rank in a region.
     pub(crate) fn host(&self, placement: &Placement, rank: Rank, region: &str) -> Option<HostId> {
-        self.rule(region).map(|rule| rule.accelerator(placement, rank))
+        self.rule(region)?.accelerator(placement, rank)
     }
 
     /// Returns the accelerator of a rank in a region, with the routes of its copies.
@@ -111,7 +111,7 @@ impl Accelerators {
         route: impl Fn(HostId, HostId) -> Result<Route, RouteError>,
     ) -> Option<Accelerator<Route>> {
         let rule = self.rule(region)?;
-        let (own, id) = (placement.host(rank), rule.accelerator(placement, rank));
+        let (own, id) = (placement.host(rank), rule.accelerator(placement, rank)?);
         let copy = |src, dst, bytes: Bytes| {
             let route = || route(src, dst).expect("the routes of copies were checked");
             (bytes > Bytes::ZERO).then(|| (route(), bytes))
@@ -176,9 +176,11 @@ pub(crate) fn check_regions(
 }
 
 impl Rule {
-    fn accelerator(&self, placement: &Placement, rank: Rank) -> HostId {
+    /// Returns the accelerator of a rank; `None` on a host that has none, where nothing computes before a scheduler has chosen another one.
+    fn accelerator(&self, placement: &Placement, rank: Rank) -> Option<HostId> {
         let accelerators = self.hosts.of(placement.host(rank));
-        accelerators[placement.place_on_host(rank) as usize % accelerators.len()]
+        let place = (placement.place_on_host(rank) as usize).checked_rem(accelerators.len())?;
+        Some(accelerators[place])
     }
 }
 

@@ -90,6 +90,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         if let (Some(program), Some(picos)) = (&mut self.program, self.context.steady_pace())
             && is_alone
             && is_free
+            && self.offload.is_none()
             && self.point_to_point.progress.is_none()
         {
             let until = known.into_iter().flatten().fold(program.undisturbed_until, SimTime::min);
