@@ -201,6 +201,29 @@ fn wrong_accelerators_are_refused() {
     assert!(Simulation::load(&schedule).unwrap_err().to_string().contains("hosts file"));
 }
 
+/// The nodes of a scheduler are hosts, not the accelerators between them.
+#[test]
+fn scheduled_jobs_have_accelerators() {
+    let folder = Folder::new();
+    let text: String = (0..4).map(|rank| format!("{rank} location solve 0\n{rank} compute 2e8\n")).collect();
+    folder.write("solver.txt", &text);
+    let job = |name| {
+        format!("{{\"id\": {name:?}, \"subtime\": 0, \"walltime\": 9, \"res\": 2, \"profile\": \"solver\"}}")
+    };
+    let profile = "{\"solver\": {\"type\": \"trace\", \"trace\": \"solver.txt\"}}";
+    let workload = format!("{{\"jobs\": [{}, {}], \"profiles\": {profile}}}", job("one"), job("two"));
+    let workload = folder.write("jobs.json", &workload);
+    let (platform, output) = (folder.write("nodes.toml", &nodes(3, 1)), folder.path("out"));
+    let schedule =
+        ["--set", "compute.offload=[{ region = 'solve', to = '{host}-gpu-*' }]", "--policy", "easy"];
+    let mut run = command();
+    run.arg("schedule").arg(&workload).args(schedule).arg("--platform").arg(&platform).arg("-o").arg(&output);
+    run.assert().success();
+    // Two ranks on each of two nodes have accelerators of their own; the second job waits for a node.
+    let jobs = std::fs::read_to_string(output.join("jobs.csv")).unwrap();
+    assert_eq!(jobs, "job,start,finish,nodes\none,0.000000,0.010000,0-1\ntwo,0.010000,0.020000,0-1\n");
+}
+
 /// Where several hosts have the same accelerator, its computations have one order.
 #[test]
 fn accelerators_of_several_hosts_keep_one_thread() {

@@ -252,8 +252,7 @@ impl Simulation {
             Some(accelerators) => {
                 let known = spec.deaths.is_none() && !programs.are_launched();
                 let hosts = programs.lp_hosts().iter().copied().collect::<BTreeSet<_>>();
-                let all = (0..).map(HostId::new).take(platform.hosts().len());
-                let computers = || &all.collect() - &accelerators.all();
+                let computers = || spec.computers(&platform).into_iter().collect();
                 accelerators.users(&platform, if known { hosts } else { computers() })?
             }
             None => BTreeMap::new(),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use mpi_model::{Overhead, Parameters};
 use netmodel::{
-    NetworkParameters, Platform, PlatformDescription, ProfileSpec, RegionError, Regions, ResourceChange,
-    RoutingRule,
+    HostId, NetworkParameters, Platform, PlatformDescription, ProfileSpec, RegionError, Regions,
+    ResourceChange, RoutingRule,
 };
 use pdes_core::{RunAhead, SimDuration};
 use trace_mmap::{LoadOptions, Trace, WorkMetric};
@@ -20,7 +20,7 @@ use crate::host_deaths::HostDeaths;
 use crate::launches::{JobScheduler, Start};
 use crate::models::{MODELS, Model};
 use crate::noise::HostNoise;
-use crate::offload::Offload;
+use crate::offload::{Accelerators, Offload};
 use crate::partition::PartitionSource;
 use crate::placement::PlacementPolicy;
 use crate::platforms::{PlatformFileError, read_platform};
@@ -254,6 +254,13 @@ impl RunSpec {
         let mut platform = self.read_platform()?;
         self.change_platform(&mut platform);
         Ok(platform)
+    }
+
+    /// Returns the hosts of a platform that are no [accelerators](Self::offloads).
+    pub fn computers(&self, platform: &Platform) -> Vec<HostId> {
+        let accelerators = Accelerators::new(&self.offloads, platform).map(|accelerators| accelerators.all());
+        let hosts = (0..).map(HostId::new).take(platform.hosts().len());
+        hosts.filter(|host| accelerators.as_ref().is_none_or(|all| !all.contains(host))).collect()
     }
 
     /// Returns the platform before the changes of the run.

@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &ScheduleArguments, quiet: bool) -> Result<()> {
     }
     let spec = is_simulated.then(|| simulated::machine(arguments)).transpose()?;
     let hosts = spec.as_ref().map(simulated::hosts).transpose()?;
-    let Some(nodes) = arguments.nodes.or(workload.nodes).or(hosts) else {
+    let Some(nodes) = arguments.nodes.or(workload.nodes).or(hosts.map(|hosts| hosts.len() as u32)) else {
         let message =
             format!("{} does not tell how many nodes its machine has: give --nodes", path.display());
         return Err(Misuse(message).into());

@@ -37,16 +37,18 @@ pub(super) fn machine(arguments: &ScheduleArguments) -> Result<RunSpec> {
     Ok(spec)
 }
 
-/// Returns the number of hosts of the platform of a run.
-pub(super) fn hosts(spec: &RunSpec) -> Result<u32> {
-    Ok(spec.platform()?.hosts().len() as u32)
+/// Returns the hosts of the platform of a run that can be nodes.
+pub(super) fn hosts(spec: &RunSpec) -> Result<Vec<HostId>> {
+    Ok(spec.computers(&spec.platform()?))
 }
 
-/// The jobs of a workload, the nodes of a machine, which are its first hosts, and a policy.
+/// The jobs of a workload, the nodes of a machine, which are the first of its hosts that are no accelerators, and a policy.
 #[derive(Debug)]
 pub(super) struct Queue {
     jobs: Vec<Job>,
     nodes: u32,
+    /// Host of each node.
+    hosts: Vec<HostId>,
     policy: &'static PolicyEntry,
     reservations: Reservations,
     /// Nodes of each job that has started.
@@ -61,7 +63,7 @@ impl Queue {
         reservations: Reservations,
     ) -> Self {
         let allocations = Mutex::new(vec![None; jobs.len()]);
-        Self { jobs: jobs.to_vec(), nodes, policy, reservations, allocations }
+        Self { jobs: jobs.to_vec(), nodes, hosts: Vec::new(), policy, reservations, allocations }
     }
 
     fn scheduler(&self) -> Result<Scheduler<'_>, scheduling::ScheduleError> {
@@ -95,7 +97,7 @@ impl SchedulerRun for QueueRun<'_> {
         let mut allocations = self.queue.allocations.lock().unwrap_or_else(PoisonError::into_inner);
         let starts = self.scheduler.start(Date::from_picos(now.as_picos()));
         let started = starts.into_iter().map(|scheduling::Start { job: JobId(job), nodes }| {
-            let hosts = nodes.iter().map(HostId::new).collect();
+            let hosts = nodes.iter().map(|node| self.queue.hosts[node as usize]).collect();
             allocations[job] = Some(nodes);
             (job, hosts)
         });
@@ -104,10 +106,11 @@ impl SchedulerRun for QueueRun<'_> {
 }
 
 /// Schedules jobs that take as long as they need on a machine, and writes the report of the run.
-pub(super) fn simulate(spec: RunSpec, queue: Queue, directory: &Path) -> Result<Schedule> {
+pub(super) fn simulate(spec: RunSpec, mut queue: Queue, directory: &Path) -> Result<Schedule> {
     queue.scheduler()?;
-    let (hosts, nodes) = (hosts(&spec)?, queue.nodes);
-    if nodes > hosts {
+    queue.hosts = hosts(&spec)?;
+    let (hosts, nodes) = (queue.hosts.len(), queue.nodes);
+    if nodes as usize > hosts {
         let message = format!(
             "the machine has {nodes} nodes, and the platform {hosts} hosts: give --nodes {hosts} at most, or a larger platform"
         );
@@ -116,7 +119,7 @@ pub(super) fn simulate(spec: RunSpec, queue: Queue, directory: &Path) -> Result<
     let queue = Arc::new(queue);
     let spec = with_jobs(spec, &queue, directory)?;
     let simulation = Simulation::load(&spec)?;
-    check_sizes(&simulation, &queue.jobs)?;
+    check_sizes(&simulation, &queue)?;
     simulation.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let counters = Progress::new(spec.threads);
     let actions = simulation.loaded_programs().map(|(_, trace, _)| trace.actions()).sum();
@@ -186,8 +189,8 @@ async fn parallel(mpi: Mpi, flops: f64, bytes: u64) {
 }
 
 /// Checks that the nodes of each job have cores for its ranks.
-fn check_sizes(simulation: &Simulation, jobs: &[Job]) -> Result<()> {
-    let cores = simulation.platform().hosts().iter().map(|host| host.cores).min().unwrap_or_default();
+fn check_sizes(simulation: &Simulation, Queue { jobs, hosts, .. }: &Queue) -> Result<()> {
+    let cores = hosts.iter().map(|&host| simulation.platform().host(host).cores).min().unwrap_or_default();
     for (job, (spec, trace, _)) in jobs.iter().zip(simulation.loaded_programs()) {
         let (ranks, nodes) = (trace.ranks(), job.nodes);
         if u64::from(ranks) > u64::from(nodes) * u64::from(cores) {
