@@ -30,7 +30,7 @@ use crate::machine::{
     GroupTable, GroupWay, MAX_WINDOW, OutputTable, PacketMachine, SwitchWay, TorusTable, TorusWay, Ways,
 };
 use crate::packet::{MessageKey, Packet, below, choice};
-use crate::parameters::{PacketParameters, PacketRouting, Switching};
+use crate::parameters::{PacketRouting, Switching};
 use credits::Buffers;
 use delivery::Partial;
 use flowlets::Flowlets;
@@ -234,10 +234,7 @@ impl Fabric<'_, '_> {
         let mut next = IDLE;
         for word in 0..inputs.div_ceil(u64::BITS) {
             let occupied = &mut occupied[(first_word + word) as usize];
-            let mut left = *occupied;
-            while left != 0 {
-                let bit = left.trailing_zeros();
-                left &= left - 1;
+            for bit in bits(*occupied) {
                 let input = (first_input + word * u64::BITS + bit) as usize;
                 let ring = &mut rings[input];
                 while let Some(packet) = ring.front() {
@@ -315,9 +312,9 @@ impl Fabric<'_, '_> {
         let MessageKey { src, dst, .. } = packet.message;
         let mut way = GroupWay(packet.path);
         if let Some(ends) = table.undecided(place, way, (src, dst)) {
-            let PacketParameters { seed, routing, .. } = self.machine.parameters;
-            let hash = choice(seed, packet.message, packet.number(), self.nodes[node as usize].number);
-            let via = table.third_group(ends, below(table.third_groups() as usize, hash) as u32);
+            let routing = self.machine.parameters.routing;
+            let number = below(table.third_groups() as usize, self.hash_at(place, packet)) as u32;
+            let via = table.third_group(ends, number);
             // Bytes before an output, times links.
             let cost = |via: Option<u32>| {
                 let backlog = if routing == PacketRouting::UgalG {
@@ -342,8 +339,7 @@ impl Fabric<'_, '_> {
 
     /// Returns the output port that a packet takes at a host of a torus, over a third one that a hash of the packet chooses.
     fn route_through_torus(&self, table: &TorusTable, node: u32, packet: &mut Packet) -> u32 {
-        let host = self.nodes[node as usize].number;
-        let hash = choice(self.machine.parameters.seed, packet.message, packet.number(), host);
+        let (host, hash) = (self.nodes[node as usize].number, self.hash_at(self.first_node + node, packet));
         let way = match packet.path {
             0 => TorusWay::over(below(table.hosts() as usize, hash) as u32),
             path => TorusWay(path),
@@ -351,6 +347,12 @@ impl Fabric<'_, '_> {
         let (port, way) = table.step(host, way, packet.message.dst.get(), hash & 1 == 0);
         packet.path = way.0;
         port - self.first_port
+    }
+
+    /// Returns the hash by which a packet chooses at a node, of which the machine knows the place.
+    fn hash_at(&self, place: u32, packet: &Packet) -> u64 {
+        let number = self.machine.nodes[place as usize].node.index() as u32;
+        choice(self.machine.parameters.seed, packet.message, packet.number(), number)
     }
 
     /// Returns the virtual channel of the link that a packet crosses or has crossed last.
@@ -489,6 +491,17 @@ impl Fabric<'_, '_> {
         let parameters = &self.machine.parameters;
         (parameters.switching == Switching::CutThrough).then_some(parameters.header_bytes)
     }
+}
+
+/// Returns the places of the bits that are set in a word, in their order.
+#[inline]
+fn bits(mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros();
+        let is_set = word != 0;
+        word &= word.wrapping_sub(1);
+        is_set.then_some(bit)
+    })
 }
 
 /// Returns the place of the output port that a hash chooses, in shares or among alike ones.

@@ -85,10 +85,8 @@ impl Fabric<'_, '_> {
         let base = now.saturating_sub(MAX_WINDOW);
         let mut next = IDLE;
         for word in 0..inputs.div_ceil(u64::BITS) {
-            let mut left = occupied[(first_word + word) as usize];
-            while left != 0 {
-                let input = first_input + word * u64::BITS + left.trailing_zeros();
-                left &= left - 1;
+            for bit in super::bits(occupied[(first_word + word) as usize]) {
+                let input = first_input + word * u64::BITS + bit;
                 for packet in &rings[input as usize] {
                     if packet.at >= end {
                         next = next.min(packet.at);

@@ -3,7 +3,7 @@
 use super::Fabric;
 use super::credits::Buffers;
 use crate::machine::{SwitchTable, SwitchWay};
-use crate::packet::{MessageKey, Packet, below, choice};
+use crate::packet::{MessageKey, Packet, below};
 use crate::parameters::PacketRouting;
 
 impl Fabric<'_, '_> {
@@ -76,11 +76,5 @@ impl Fabric<'_, '_> {
             _ => ports[super::first_choice((ports, shares), self.hash_at(place, packet))],
         };
         Some((port, way))
-    }
-
-    /// Returns the hash by which a packet chooses at a node.
-    fn hash_at(&self, place: u32, packet: &Packet) -> u64 {
-        let number = self.machine.nodes[place as usize].node.index() as u32;
-        choice(self.machine.parameters.seed, packet.message, packet.number(), number)
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct SwitchTable {
     has_levels: bool,
 }
 
-/// Where a packet is on its way.
+/// State of a packet on its way, in bits.
 ///
 /// | bits | |
 /// |---|---|

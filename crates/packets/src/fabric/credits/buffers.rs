@@ -37,8 +37,8 @@ pub(in super::super) struct Buffers {
     pub(super) published: Option<Published>,
 }
 
-/// What waited for outputs at aligned instants, whole multiples of a period, which is no shorter than a window: a node that looks at the
-/// one before the last knows all of them, in any order of nodes.
+/// Bytes before outputs at aligned instants, the multiples of a period. The period is no shorter than a window, so that a node knows those of
+/// all other nodes at the instant before the last one, in any order of nodes.
 #[derive(Debug)]
 pub(super) struct Published {
     /// \[ps\]
@@ -84,7 +84,7 @@ pub(super) struct Output {
 /// The first packet of a buffer, or of the messages of a host, waits for an output.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Request {
-    /// Since when the packet is on its way, if that decides \[ps\].
+    /// Instant at which the packet could leave its host \[ps\]; 0 if it makes no difference.
     pub(super) age: u64,
     /// Number of the buffer, or of the port of a host and [`INJECTION`].
     pub(super) source: u32,

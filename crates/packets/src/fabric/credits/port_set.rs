@@ -41,13 +41,7 @@ impl PortSet {
     #[inline]
     pub(super) fn take(&mut self, word: usize) -> impl Iterator<Item = u32> + use<> {
         let first = self.first + word as u32 * u64::BITS;
-        let mut bits = std::mem::take(&mut self.words[word]);
-        std::iter::from_fn(move || {
-            let bit = bits.trailing_zeros();
-            let is_port = bits != 0;
-            bits &= bits.wrapping_sub(1);
-            is_port.then_some(first + bit)
-        })
+        super::super::bits(std::mem::take(&mut self.words[word])).map(move |bit| first + bit)
     }
 }
 
