@@ -11,7 +11,7 @@ mod read;
 mod schedule;
 
 pub use error::ChakraError;
-pub use lint::{CHAKRA_LINTS, ChakraLint};
+pub use lint::CHAKRA_LINTS;
 pub use schedule::{ChakraSchedule, Roofline, ScheduleOptions};
 
 use std::path::Path;

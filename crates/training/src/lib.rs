@@ -25,8 +25,8 @@ pub mod collective;
 mod transformer;
 
 pub use chakra::{
-    CHAKRA_LINTS, ChakraError, ChakraLint, ChakraSchedule, CollectiveKind, ExecutionTrace, Node, NodeKind,
-    Roofline, ScheduleOptions,
+    CHAKRA_LINTS, ChakraError, ChakraSchedule, CollectiveKind, ExecutionTrace, Node, NodeKind, Roofline,
+    ScheduleOptions,
 };
 pub use transformer::{
     Axis, GroupKind, Model, PRESETS, Recomputation, Transformer, TransformerError, TransformerParameters,

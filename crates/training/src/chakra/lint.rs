@@ -4,43 +4,25 @@ use trace_tools::Suspicion;
 
 use super::{ExecutionTrace, Node, NodeKind, ScheduleOptions, Stream};
 
-/// A row of the registry of lints.
-#[derive(Clone, Copy, Debug)]
-pub struct ChakraLint {
-    /// Name, for the output and documentation.
-    pub name: &'static str,
-    /// Describes what is suspicious in a trace; empty if nothing is.
-    pub find: fn(&ExecutionTrace) -> Vec<String>,
-}
-
-/// All lints of execution traces, in the order of their output.
-pub static CHAKRA_LINTS: [ChakraLint; 6] = [
-    ChakraLint { name: "violation", find: |trace| trace.left_out().err().into_iter().collect() },
-    ChakraLint { name: "left-out", find: |trace| trace.left_out().unwrap_or_default() },
-    ChakraLint { name: "instant", find: instant },
-    ChakraLint { name: "early", find: |trace| begins(trace).0 },
-    ChakraLint { name: "late", find: |trace| begins(trace).1 },
-    ChakraLint { name: "overlap", find: overlaps },
-];
+/// Names of all lints of execution traces, in the order of their output.
+pub static CHAKRA_LINTS: [&str; 6] = ["violation", "left-out", "instant", "early", "late", "overlap"];
 
 /// Part of the recorded time of a rank for which a kernel that could begin waits suspiciously long.
 const LONG: f64 = 0.1;
 
 impl ExecutionTrace {
-    /// Finds what is suspicious. Cost: O((nodes + dependencies) log nodes).
+    /// Finds what is suspicious. Cost: that of a [schedule](Self::schedule), and O((nodes + dependencies) log nodes).
     pub fn lint(&self) -> Vec<Suspicion> {
-        let of_lint = |row: &ChakraLint| {
-            let lint = row.name;
-            (row.find)(self).into_iter().map(move |text| Suspicion { lint, text })
+        let (violation, left_out) = match self.schedule(&ScheduleOptions::default()) {
+            Ok(schedule) => (None, schedule.omissions().collect()),
+            Err(error) => (Some(error.to_string()), Vec::new()),
         };
-        CHAKRA_LINTS.iter().flat_map(of_lint).collect()
-    }
-
-    /// Describes what a schedule does not have; fails with the reason why there is none.
-    fn left_out(&self) -> Result<Vec<String>, String> {
-        let schedule = self.schedule(&ScheduleOptions::default()).map_err(|error| error.to_string())?;
-        let describe = |(what, count)| format!("not in the schedule: {count} {what}");
-        Ok(schedule.left_out.into_iter().map(describe).collect())
+        let [early, late, overlap] = times(self);
+        let found = [Vec::from_iter(violation), left_out, instant(self), early, late, overlap];
+        let of_lint = |(lint, texts): (&'static str, Vec<String>)| {
+            texts.into_iter().map(move |text| Suspicion { lint, text })
+        };
+        CHAKRA_LINTS.into_iter().zip(found).flat_map(of_lint).collect()
     }
 }
 
@@ -96,9 +78,10 @@ fn instant(trace: &ExecutionTrace) -> Vec<String> {
     found
 }
 
-/// Describes what begins before its dependencies have ended, and what begins long after these, and the operation before it on its stream.
-fn begins(trace: &ExecutionTrace) -> (Vec<String>, Vec<String>) {
-    let (mut early, mut late) = (Worst::default(), Worst::default());
+/// Describes what begins before its dependencies have ended, what begins long after these and the operation before it on its stream, and
+/// what begins before that has ended.
+fn times(trace: &ExecutionTrace) -> [Vec<String>; 3] {
+    let [mut early, mut late, mut overlap] = [(); 3].map(|()| Worst::default());
     for (rank, nodes) in trace.ranks.iter().enumerate().filter(|(_, nodes)| has_instants(nodes)) {
         let before = before_on_stream(nodes);
         let times = || nodes.iter().filter_map(recorded);
@@ -124,6 +107,9 @@ fn begins(trace: &ExecutionTrace) -> (Vec<String>, Vec<String>) {
                     format!("node {} of rank {rank}, ready at {ready} us, at {begin} us", node.id)
                 });
             }
+            if let Some(end) = before[index].filter(|end| *end > begin) {
+                overlap.add(end - begin, || format!("node {} of rank {rank} at {begin} us", node.id));
+            }
         }
     }
     let early = early.text(
@@ -132,7 +118,12 @@ fn begins(trace: &ExecutionTrace) -> (Vec<String>, Vec<String>) {
     );
     let follows =
         "something that the trace does not have kept them, and the replay is faster than what was recorded";
-    (early, late.text("begin more than a tenth of the recorded time after all was ready", follows))
+    let late = late.text("begin more than a tenth of the recorded time after all was ready", follows);
+    let overlap = overlap.text(
+        "begin while another one of the same kind goes on",
+        "the replay does one of the processor, one computation and one communication at a time",
+    );
+    [early, late, overlap]
 }
 
 /// Returns the nodes of each stream in the order of their recorded begin.
@@ -158,21 +149,4 @@ fn before_on_stream(nodes: &[Node]) -> Vec<Option<u64>> {
         }
     }
     before
-}
-
-fn overlaps(trace: &ExecutionTrace) -> Vec<String> {
-    let mut found = Worst::default();
-    for (rank, nodes) in trace.ranks.iter().enumerate().filter(|(_, nodes)| has_instants(nodes)) {
-        for (node, before) in nodes.iter().zip(before_on_stream(nodes)) {
-            if let Some(end) = before.filter(|end| *end > node.start) {
-                found.add(end - node.start, || {
-                    format!("node {} of rank {rank} at {} us", node.id, node.start)
-                });
-            }
-        }
-    }
-    found.text(
-        "begin while another one of the same kind goes on",
-        "the replay does one of the processor, one computation and one communication at a time",
-    )
 }

@@ -45,6 +45,13 @@ pub struct ChakraSchedule {
     pub left_out: BTreeMap<&'static str, u64>,
 }
 
+impl ChakraSchedule {
+    /// Describes what the schedule does not have.
+    pub fn omissions(&self) -> impl Iterator<Item = String> {
+        self.left_out.iter().map(|(what, count)| format!("not in the schedule: {count} {what}"))
+    }
+}
+
 /// A collective operation among all of its ranks.
 #[derive(Clone, Copy)]
 struct Instance<'t> {

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use netmodel::quantity::{Bandwidth, Speed};
 use training::collective::{Algorithm, Nccl};
-use training::{ChakraSchedule, ExecutionTrace, Roofline, ScheduleOptions};
+use training::{ExecutionTrace, Roofline, ScheduleOptions};
 
 use super::super::arguments::parse_rate;
 use super::super::goal;
@@ -99,11 +99,9 @@ impl ChakraArguments {
 
 /// Returns the schedule of an execution trace, and logs what it does not have.
 fn schedule(trace: &Path, options: &ScheduleOptions) -> Result<Schedule> {
-    let ChakraSchedule { schedule, left_out } = ExecutionTrace::read(trace)?.schedule(options)?;
-    for (what, count) in left_out {
-        tracing::warn!("not in the schedule: {count} {what}");
-    }
-    Ok(schedule)
+    let found = ExecutionTrace::read(trace)?.schedule(options)?;
+    found.omissions().for_each(|omission| tracing::warn!("{omission}"));
+    Ok(found.schedule)
 }
 
 /// Checks an execution trace: its dependencies, that the collective operations of a group are the same, and that receives and messages
