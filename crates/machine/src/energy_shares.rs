@@ -106,12 +106,8 @@ impl EnergyShares {
             }
         }
         for region in statistics.breakdown().into_iter().flat_map(mpi_model::Breakdown::regions) {
-            let (mut region_s, mut computing_s) = (0.0, 0.0);
-            for (kind, share) in region.shares() {
-                let kind_s = share.time.as_secs_f64();
-                region_s += kind_s;
-                computing_s += if kind == ActionKind::Compute { kind_s } else { 0.0 };
-            }
+            let region_s: f64 = region.shares().map(|(_, share)| share.time.as_secs_f64()).sum();
+            let computing_s = region.time(ActionKind::Compute).as_secs_f64();
             let name = region.site().map_or("", |site| region_of(trace, rank, site));
             let weighted_s = computing_s * power_of(frequencies, name);
             let host = hosts[simulation.computing_host(placement, rank, name).index()];
@@ -185,8 +181,7 @@ fn weighted_times_s(
         return times_s;
     }
     for region in statistics.breakdown().into_iter().flat_map(mpi_model::Breakdown::regions) {
-        let computing = region.shares().filter(|(kind, _)| *kind == ActionKind::Compute);
-        let computing_s: f64 = computing.map(|(_, share)| share.time.as_secs_f64()).sum();
+        let computing_s = region.time(ActionKind::Compute).as_secs_f64();
         let name = region.site().map_or("", |site| region_of(trace, rank, site));
         let weighted_s = computing_s * power_of(frequencies, name);
         let host = simulation.computing_host(placement, rank, name);

@@ -282,6 +282,11 @@ impl Region {
         ActionKind::ALL.into_iter().filter_map(|kind| Some((kind, self.share(kind)?)))
     }
 
+    /// Returns the time in actions of a kind, waiting included.
+    pub fn time(&self, kind: ActionKind) -> SimDuration {
+        self.share(kind).map_or(SimDuration::ZERO, |share| share.time)
+    }
+
     fn share(&self, kind: ActionKind) -> Option<&Share> {
         let index = self.share_of_kind[kind as usize]?;
         Some(&self.shares[usize::from(index.get()) - 1].1)

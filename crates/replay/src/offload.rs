@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mpi_model::Accelerator;
 use netmodel::{HostId, Platform, RouteError, name_matches as matches};
-use pdes_core::{Bytes, Rank};
+use pdes_core::{Bytes, Rank, RegionIndex};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::contention::RegionPlan;
 use crate::placement::Placement;
 
-/// What stands for the host of a rank in the name of its accelerators.
+/// Text for the host of a rank in the name of its accelerators.
 const OWN_HOST: &str = "{host}";
 
 /// Regions of programs whose computations accelerators do.
@@ -67,6 +67,8 @@ pub enum OffloadError {
 #[derive(Debug)]
 pub(crate) struct Accelerators {
     rules: Vec<Rule>,
+    /// Hosts whose ranks compute on each accelerator.
+    users: BTreeMap<HostId, BTreeSet<HostId>>,
 }
 
 #[derive(Debug)]
@@ -89,7 +91,8 @@ impl Accelerators {
             offload: offload.clone(),
             hosts: AcceleratorsOf::named(&offload.to, platform),
         };
-        (!offloads.is_empty()).then(|| Self { rules: offloads.iter().map(rule).collect() })
+        let (rules, users) = (offloads.iter().map(rule), BTreeMap::new());
+        (!offloads.is_empty()).then(|| Self { rules: rules.collect(), users })
     }
 
     /// Returns the hosts that are accelerators.
@@ -131,13 +134,15 @@ impl Accelerators {
         self.rules.iter().find(|rule| matches(&rule.offload.region, region))
     }
 
-    /// Checks that hosts have accelerators, and routes to them; returns the hosts that use each of these.
-    pub(crate) fn users(
-        &self,
+    /// Lets hosts use the accelerators.
+    ///
+    /// # Errors
+    /// A host has none, or there is no route to one.
+    pub(crate) fn serve(
+        &mut self,
         platform: &Platform,
         hosts: impl IntoIterator<Item = HostId>,
-    ) -> Result<BTreeMap<HostId, BTreeSet<HostId>>, Box<OffloadError>> {
-        let mut users = BTreeMap::<HostId, BTreeSet<HostId>>::new();
+    ) -> Result<(), Box<OffloadError>> {
         for host in hosts {
             for Rule { offload: Offload { to, copy_in, copy_out, .. }, hosts } in &self.rules {
                 let accelerators = hosts.of(host);
@@ -151,26 +156,39 @@ impl Accelerators {
                         let route = platform.route(src, dst, &mut Vec::new());
                         route.map_err(|source| Box::new(OffloadError::NoRoute { to: to.clone(), source }))?;
                     }
-                    users.entry(accelerator).or_default().insert(host);
+                    self.users.entry(accelerator).or_default().insert(host);
                 }
             }
         }
-        Ok(users)
+        Ok(())
     }
-}
 
-/// Checks that accelerators are in the regions of their hosts.
-pub(crate) fn check_regions(
-    plan: &RegionPlan,
-    users: &BTreeMap<HostId, BTreeSet<HostId>>,
-    platform: &Platform,
-) -> Result<(), Box<OffloadError>> {
-    let mut pairs = users.iter().flat_map(|(id, users)| users.iter().map(move |user| (*id, *user)));
-    match pairs.find(|(one, other)| plan.hosts[one.index()] != plan.hosts[other.index()]) {
-        None => Ok(()),
-        Some(pair) => {
-            let [accelerator, host] = [pair.0, pair.1].map(|id| platform.host(id).name.clone());
-            Err(Box::new(OffloadError::OtherRegion { accelerator, host }))
+    /// Returns whether an accelerator serves several hosts.
+    pub(crate) fn are_shared(&self) -> bool {
+        self.users.values().any(|users| users.len() > 1)
+    }
+
+    /// Puts accelerators into the regions of the first hosts that use them.
+    pub(crate) fn join_regions(&self, regions: &mut [RegionIndex]) {
+        for (accelerator, users) in &self.users {
+            let user = users.first().expect("an accelerator has users");
+            regions[accelerator.index()] = regions[user.index()];
+        }
+    }
+
+    /// Checks that accelerators are in the regions of their hosts.
+    pub(crate) fn check_regions(
+        &self,
+        plan: &RegionPlan,
+        platform: &Platform,
+    ) -> Result<(), Box<OffloadError>> {
+        let mut pairs = self.users.iter().flat_map(|(id, users)| users.iter().map(move |user| (*id, *user)));
+        match pairs.find(|(one, other)| plan.hosts[one.index()] != plan.hosts[other.index()]) {
+            None => Ok(()),
+            Some(pair) => {
+                let [accelerator, host] = [pair.0, pair.1].map(|id| platform.host(id).name.clone());
+                Err(Box::new(OffloadError::OtherRegion { accelerator, host }))
+            }
         }
     }
 }
@@ -255,8 +273,11 @@ mod tests {
 
     #[test]
     fn hosts_without_accelerators_are_refused() {
-        let users =
-            |to, hosts: &[u32]| accelerators(to).users(&platform(), hosts.iter().copied().map(HostId::new));
+        let users = |to, hosts: &[u32]| {
+            let mut accelerators = accelerators(to);
+            accelerators.serve(&platform(), hosts.iter().copied().map(HostId::new))?;
+            Ok::<_, Box<OffloadError>>(accelerators.users)
+        };
         assert_eq!(users("n1-gpu-*", &[0, 3]).unwrap()[&HostId::new(2)], [0, 3].map(HostId::new).into());
         let error = users("{host}-gpu-*", &[0, 1]).unwrap_err().to_string();
         assert!(

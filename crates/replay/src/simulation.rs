@@ -13,7 +13,7 @@ mod run;
 mod switches;
 mod warnings;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -33,7 +33,7 @@ use crate::checkpoint::{PastSharing, StopHandle};
 use crate::contention::RegionPlan;
 use crate::execution::{Execution, ExecutionMode, Feature};
 use crate::models::{Network, Parallelism};
-use crate::offload::{Accelerators, check_regions};
+use crate::offload::Accelerators;
 use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
 use crate::profile::read_region_costs;
@@ -68,8 +68,6 @@ pub struct Simulation {
     spec: RunSpec,
     platform: Platform,
     accelerators: Option<Accelerators>,
-    /// Hosts whose ranks compute on each accelerator.
-    accelerator_users: BTreeMap<HostId, BTreeSet<HostId>>,
     programs: Programs,
     /// Regions with epochs, or without contention where accesses to files need the order of time.
     regions: Option<RegionPlan>,
@@ -246,17 +244,11 @@ impl Simulation {
         let region_costs = region_costs.map(|(path, plan)| read_region_costs(path, plan.count));
         let region_costs = region_costs.transpose()?;
         let options = LoadOptions { progress: Some(actions), ..spec.load_options() };
-        let accelerators = Accelerators::new(&spec.offloads, &platform);
+        let mut accelerators = Accelerators::new(&spec.offloads, &platform);
         let programs = Programs::open(spec, &platform, accelerators.as_ref(), &options)?;
-        let accelerator_users = match &accelerators {
-            Some(accelerators) => {
-                let known = spec.deaths.is_none() && !programs.are_launched();
-                let hosts = programs.lp_hosts().iter().copied().collect::<BTreeSet<_>>();
-                let computers = || spec.computers(&platform).into_iter().collect();
-                accelerators.users(&platform, if known { hosts } else { computers() })?
-            }
-            None => BTreeMap::new(),
-        };
+        if let Some(accelerators) = &mut accelerators {
+            accelerators.serve(&platform, computing_hosts(spec, &platform, &programs))?;
+        }
         let mut trace_features: BTreeSet<Feature> =
             programs.iter().flat_map(|program| file_features(program, &platform)).collect();
         let has_queues = trace_features.contains(&Feature::FileSystems);
@@ -270,7 +262,9 @@ impl Simulation {
             }
             Parallelism::Windows | Parallelism::None => epochs,
         };
-        regions.iter().try_for_each(|plan| check_regions(plan, &accelerator_users, &platform))?;
+        if let (Some(accelerators), Some(plan)) = (&accelerators, &regions) {
+            accelerators.check_regions(plan, &platform)?;
+        }
         for program in programs.iter() {
             check_switch_tree(&program.spec.mpi.collectives, &platform)?;
             let (grows, is_in_memory) = (program.trace.grows(), program.trace.is_in_memory());
@@ -279,7 +273,7 @@ impl Simulation {
             trace_features.extend(program.trace.has_graphs().then_some(Feature::Graph));
             trace_features.extend(program.trace.has_excluding_window_calls().then_some(Feature::Locks));
         }
-        let are_shared = accelerator_users.values().any(|users| users.len() > 1);
+        let are_shared = accelerators.as_ref().is_some_and(Accelerators::are_shared);
         trace_features.extend(are_shared.then_some(Feature::SharedAccelerators));
         trace_features.extend((!programs.others().is_empty()).then_some(Feature::Programs));
         trace_features.extend(programs.are_launched().then_some(Feature::Launches));
@@ -297,7 +291,6 @@ impl Simulation {
             spec,
             platform,
             accelerators,
-            accelerator_users,
             programs,
             regions,
             region_costs,
@@ -443,10 +436,7 @@ impl Simulation {
             residents.iter().scan(0, |sum, residents| Some(std::mem::replace(sum, *sum + residents)));
         let home = |before: u64| (before * u64::from(regions) / u64::from(ranks)).min(u64::from(regions) - 1);
         let mut hosts: Vec<RegionIndex> = before.map(|before| home(before) as RegionIndex).collect();
-        for (accelerator, users) in &self.accelerator_users {
-            let user = users.first().expect("an accelerator has users");
-            hosts[accelerator.index()] = hosts[user.index()];
-        }
+        self.accelerators.iter().for_each(|accelerators| accelerators.join_regions(&mut hosts));
         RegionPlan { hosts, count: regions, span: window, regions: None }
     }
 
@@ -573,6 +563,14 @@ impl Simulation {
     pub(crate) fn regional_engine(&self) -> RegionalEngine {
         let engine = RegionalEngine::new(self.spec.threads);
         self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed))
+    }
+}
+
+/// Returns the hosts on which ranks may compute: those that they have, or all if others may be chosen during the run.
+fn computing_hosts(spec: &RunSpec, platform: &Platform, programs: &Programs) -> BTreeSet<HostId> {
+    match spec.deaths.is_some() || programs.are_launched() {
+        true => spec.computers(platform).into_iter().collect(),
+        false => programs.lp_hosts().iter().copied().collect(),
     }
 }
 

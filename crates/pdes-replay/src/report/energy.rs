@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use machine::{EnergyPart, EnergySection, EnergyShares};
-use mpi_model::{ActionKind, region_name};
+use mpi_model::ActionKind;
 use netmodel::{HostId, LinkId, LinkLoads, Resource, Sharing};
 use replay::{Outcome, Simulation};
 use serde::{Deserialize, Serialize};
@@ -231,12 +231,7 @@ fn sent_by_host(simulation: &Simulation, outcome: &Outcome) -> BTreeMap<HostId, 
 
 /// Returns warnings of regions with a frequency that no rank enters.
 fn unknown_regions(simulation: &Simulation, section: &EnergySection) -> Vec<String> {
-    let is_known = |name: &str| {
-        let mut ranks = simulation
-            .loaded_programs()
-            .flat_map(|(_, trace, _)| trace.loaded_ranks().map(move |rank| trace.rank(rank)));
-        ranks.any(|rank| rank.locations().any(|location| region_name(location) == name))
-    };
+    let is_known = |name: &str| simulation.has_region(|region| region == name);
     let names = section.frequency.keys().filter(|name| !name.is_empty() && !is_known(name));
     names.map(|name| format!("energy: no rank enters the region {name:?} of energy.frequency")).collect()
 }

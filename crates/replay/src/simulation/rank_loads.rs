@@ -17,16 +17,18 @@ impl Simulation {
         let mut busy = BTreeMap::<HostId, u64>::new();
         for (program, ended) in self.programs.iter().zip(&outcome.programs) {
             for (rank, statistics) in (0..).map(Rank::new).zip(&ended.statistics) {
-                let own = busy.entry(program.placement.host(rank)).or_default();
-                *own += statistics.time(ActionKind::Compute).as_picos();
-                for region in statistics.breakdown().into_iter().flat_map(Breakdown::regions) {
+                let (own, mut computing) =
+                    (program.placement.host(rank), statistics.time(ActionKind::Compute).as_picos());
+                let breakdown = statistics.breakdown().filter(|_| self.accelerators.is_some());
+                for region in breakdown.into_iter().flat_map(Breakdown::regions) {
                     let name =
                         region.site().map_or("", |site| region_name(program.trace.rank(rank).location(site)));
-                    let computing = region.shares().filter(|(kind, _)| *kind == ActionKind::Compute);
-                    let picos: u64 = computing.map(|(_, share)| share.time.as_picos()).sum();
-                    *busy.entry(program.placement.host(rank)).or_default() -= picos;
-                    *busy.entry(self.computing_host(&program.placement, rank, name)).or_default() += picos;
+                    let there = region.time(ActionKind::Compute).as_picos();
+                    computing -= there;
+                    let host = self.computing_host(&program.placement, rank, name);
+                    *busy.entry(host).or_default() += there;
                 }
+                *busy.entry(own).or_default() += computing;
             }
         }
         let load = |(host, picos): (HostId, u64)| {

@@ -125,22 +125,25 @@ impl Simulation {
         ))
     }
 
+    /// Returns whether a rank that is loaded has a region or call site of such a name.
+    pub fn has_region(&self, is_it: impl Fn(&str) -> bool) -> bool {
+        let mut ranks = self
+            .programs
+            .iter()
+            .flat_map(|program| program.trace.loaded_ranks().map(move |rank| program.trace.rank(rank)));
+        ranks.any(|rank| rank.locations().any(|location| is_it(region_name(location))))
+    }
+
     /// Returns warnings of accelerators for regions that no rank enters.
     fn offload_warnings(&self) -> Vec<String> {
+        let regions = self.spec.offloads.iter().map(|offload| &offload.region);
+        // The regions of a program that runs are not known before.
+        let grow = self.programs.iter().any(|program| program.trace.grows());
         let is_known = |region: &str| {
-            let loaded = |program: &Program| {
-                let mut ranks = program.trace.loaded_ranks().map(|rank| program.trace.rank(rank));
-                name_matches(region, "")
-                    || ranks.any(|rank| {
-                        rank.locations().any(|location| name_matches(region, region_name(location)))
-                    })
-            };
-            self.programs.iter().any(|program| program.trace.grows() || loaded(program))
+            grow || name_matches(region, "") || self.has_region(|name| name_matches(region, name))
         };
-        let unknown = self.spec.offloads.iter().filter(|offload| !is_known(&offload.region));
-        unknown
-            .map(|offload| format!("compute.offload: no rank enters a region {:?}", offload.region))
-            .collect()
+        let unknown = regions.filter(|region| !is_known(region));
+        unknown.map(|region| format!("compute.offload: no rank enters a region {region:?}")).collect()
     }
 
     /// Returns a warning about threads for which there are no cores, if there are any.
