@@ -1,4 +1,4 @@
-//! What the fuzz targets share: files in memory, which each input overwrites. A folder for each input is most of the time of an input.
+//! Files in memory for the inputs of fuzz targets. Each input overwrites them: a folder of its own took most of its time.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

@@ -224,7 +224,7 @@ fn scheduled_jobs_have_accelerators() {
     assert_eq!(jobs, "job,start,finish,nodes\none,0.000000,0.010000,0-1\ntwo,0.010000,0.020000,0-1\n");
 }
 
-/// Where several hosts have the same accelerator, its computations have one order.
+/// Computations on an accelerator of several hosts have one order.
 #[test]
 fn accelerators_of_several_hosts_keep_one_thread() {
     let folder = Folder::new();

@@ -213,7 +213,7 @@ impl Source {
     }
 }
 
-/// What the laws of all places are fitted with.
+/// Traces and target of an extrapolation, to which the laws of all places are fitted.
 struct Context<'s> {
     sources: &'s [Source],
     target: Grid,

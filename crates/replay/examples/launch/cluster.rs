@@ -1,4 +1,4 @@
-//! What the examples have in common: a run on a flat cluster, with one host for each rank.
+//! The run of an example, on a flat cluster with one host for each rank.
 
 use pdes_core::Progress;
 use replay::{CodeProgram, Model, OWN_DEFAULT, PlatformSource, RunSpec, RunningProgram as _, Simulation};

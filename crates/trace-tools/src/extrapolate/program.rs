@@ -32,7 +32,7 @@ impl Value {
     }
 }
 
-/// What a number in a program tells, which decides how it changes with the number of ranks.
+/// Meaning of a number in a program, which decides how it changes with the number of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Iterations, seconds of sleep, counts and computations of operations in which each rank has the whole.
@@ -118,7 +118,7 @@ impl Patterns {
         Ok(items)
     }
 
-    /// Returns what each value of a program tells.
+    /// Returns the meaning of each value of a program.
     pub(super) fn kinds(&self, program: &RankProgram) -> Vec<Kind> {
         let mut items = self.patterns[program.pattern as usize].clone();
         let mut finder = KindFinder { kind: Kind::Fixed, peers: 0, kinds: Vec::new() };
@@ -422,7 +422,7 @@ impl Visitor for Finder {
     }
 }
 
-/// Collects what values tell.
+/// Collects the meanings of values.
 struct KindFinder {
     kind: Kind,
     peers: usize,

@@ -20,7 +20,7 @@ pub(super) struct OpenWindow {
     locks: BTreeSet<Option<u32>>,
 }
 
-/// What the records of a call tell: all of the first one, and the lock and group of any.
+/// Arguments of a call in its first record about a window.
 #[derive(Clone, Copy)]
 struct Told {
     window: u32,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use otf2::writer::{Archive, Definitions, Role};
 use pdes_core::Rank;
 use trace_mmap::{CallOp, LoadOptions, Op, Trace, check, nanos};
 use trace_tools::load;
@@ -110,9 +111,26 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Writes definitions of an archive: its clock and its end, the calls of these names as regions, and ranks with so many events on a machine.
+fn define(archive: Archive, end: u64, names: &[&str], events: &[u64]) -> Definitions {
+    let mut definitions = archive.into_definitions().unwrap();
+    definitions.clock(1_000_000_000, end).unwrap();
+    let machine = definitions.string("machine").unwrap();
+    definitions.machine(machine).unwrap();
+    for (number, name) in (0..).zip(names) {
+        let name = definitions.string(name).unwrap();
+        definitions.region(number, name, Role::Call).unwrap();
+    }
+    for (rank, &events) in (0..).zip(events) {
+        definitions.location(rank, rank as u32, machine, events).unwrap();
+    }
+    let ranks: Vec<u64> = (0..events.len() as u64).collect();
+    definitions.communicator(machine, &ranks).unwrap();
+    definitions
+}
+
 /// Writes an archive of two ranks: 100 and 250 of a counter before a message, 40 and 60 after it. Rank 1 has values only if told so.
 fn write_counted(directory: &Path, has_values: bool) {
-    use otf2::writer::{Archive, Role};
     let mut archive = Archive::create(directory, "run").unwrap();
     let mut events = Vec::new();
     for (rank, work) in [(0_u64, [100, 40]), (1, [250, 60])] {
@@ -139,20 +157,9 @@ fn write_counted(directory: &Path, has_values: bool) {
         }
         events.push(archive.end_location().unwrap());
     }
-    let mut definitions = archive.into_definitions().unwrap();
-    definitions.clock(1_000_000_000, 5000).unwrap();
-    let machine = definitions.string("machine").unwrap();
-    definitions.machine(machine).unwrap();
+    let mut definitions = define(archive, 5000, &["MPI_Init", "MPI_Sendrecv", "MPI_Finalize"], &events);
     let counter = definitions.string("PAPI_TOT_INS").unwrap();
     definitions.counter(9, counter).unwrap();
-    for (number, name) in [(0, "MPI_Init"), (1, "MPI_Sendrecv"), (2, "MPI_Finalize")] {
-        let name = definitions.string(name).unwrap();
-        definitions.region(number, name, Role::Call).unwrap();
-    }
-    for (rank, events) in (0..).zip(events) {
-        definitions.location(rank, rank as u32, machine, events).unwrap();
-    }
-    definitions.communicator(machine, &[0, 1]).unwrap();
     definitions.close().unwrap();
 }
 
@@ -194,7 +201,6 @@ fn computations_are_counted_by_a_metric() {
 /// Accesses to windows and files have their sizes; operations on files outside of MPI are no computations.
 #[test]
 fn accesses_to_windows_and_files_are_what_they_are() {
-    use otf2::writer::{Archive, Role};
     let dir = tempfile::tempdir().unwrap();
     let mut archive = Archive::create(dir.path(), "run").unwrap();
     archive.begin_location(0).unwrap();
@@ -209,17 +215,7 @@ fn accesses_to_windows_and_files_are_what_they_are() {
     archive.write_file([410, 480], 4, 1000).unwrap();
     archive.leave(500, 2).unwrap();
     let events = archive.end_location().unwrap();
-    let mut definitions = archive.into_definitions().unwrap();
-    definitions.clock(1_000_000_000, 500).unwrap();
-    let machine = definitions.string("machine").unwrap();
-    definitions.machine(machine).unwrap();
-    for (number, name) in [(0, "MPI_Init"), (1, "MPI_Put"), (2, "MPI_File_write")] {
-        let name = definitions.string(name).unwrap();
-        definitions.region(number, name, Role::Call).unwrap();
-    }
-    definitions.location(0, 0, machine, events).unwrap();
-    definitions.communicator(machine, &[0]).unwrap();
-    definitions.close().unwrap();
+    define(archive, 500, &["MPI_Init", "MPI_Put", "MPI_File_write"], &[events]).close().unwrap();
     let trace = load(dir.path(), &LoadOptions::default()).unwrap();
     let mut text = Vec::new();
     trace_tools::write_text(&trace, Rank::new(0), &mut text, None).unwrap();
@@ -233,7 +229,6 @@ fn accesses_to_windows_and_files_are_what_they_are() {
 /// Calls on a window are those that a replay models; the two ranks lock each other's memory, and put into it between fences.
 #[test]
 fn calls_on_windows_are_modelled() {
-    use otf2::writer::{Archive, Role};
     const NAMES: [&str; 9] = [
         "MPI_Init",
         "MPI_Win_create",
@@ -269,19 +264,9 @@ fn calls_on_windows_are_modelled() {
         }
         events.push(archive.end_location().unwrap());
     }
-    let mut definitions = archive.into_definitions().unwrap();
-    definitions.clock(1_000_000_000, 5000).unwrap();
-    let machine = definitions.string("machine").unwrap();
-    definitions.machine(machine).unwrap();
-    for (number, name) in (0..).zip(NAMES) {
-        let name = definitions.string(name).unwrap();
-        definitions.region(number, name, Role::Call).unwrap();
-    }
-    for (rank, events) in (0..).zip(events) {
-        definitions.location(rank, rank as u32, machine, events).unwrap();
-    }
-    definitions.communicator(machine, &[0, 1]).unwrap();
-    definitions.window(5, machine).unwrap();
+    let mut definitions = define(archive, 5000, &NAMES, &events);
+    let name = definitions.string("window").unwrap();
+    definitions.window(5, name).unwrap();
     definitions.close().unwrap();
     let trace = load(dir.path(), &LoadOptions::default()).unwrap();
     assert_eq!((trace.warnings(), &check(&trace, None).findings[..]), (&[][..], &[][..]));
