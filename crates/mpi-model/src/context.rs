@@ -134,7 +134,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
 
     /// Starts a computation, which the rank runs ahead of or not, of the program or of an operation; returns whether it has to be
     /// waited for.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn start_computation(
         &mut self,
         flops: f64,
@@ -244,8 +244,15 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
                 self.thread.clock = clock;
                 Ok(())
             }
-            None => Err(self.fail(ReplayErrorKind::TimeOverflow { what, amount: amount() })),
+            None => Err(self.overflow(what, amount)),
         }
+    }
+
+    /// Returns the failure of a clock that leaves its range.
+    #[cold]
+    #[inline(never)]
+    fn overflow(&self, what: &'static str, amount: impl FnOnce() -> String) -> Failure<M::Error> {
+        self.fail(ReplayErrorKind::TimeOverflow { what, amount: amount() })
     }
 
     /// Returns a failure of the action in progress.

@@ -238,6 +238,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         if let Control::Pause(pause) = flow {
             return Ok(pause);
         }
+        let mut index = self.cursor.position();
         loop {
             if self.context.thread.clock > turn.horizon {
                 return Ok(Pause::Horizon);
@@ -245,15 +246,17 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
             if turn.steps == 0 {
                 return Ok(Pause::OutOfSteps);
             }
-            let next = match self.cursor.next() {
+            let next = match self.cursor.next_action() {
                 Some(action) => {
-                    self.context.thread.action = self.cursor.position() - 1;
+                    self.context.thread.action = index;
+                    index += 1;
                     Some(action)
                 }
                 None if self.cursor.iteration_boundary().is_some() => {
                     if self.stops_at_boundary() {
                         return Ok(Pause::AtCheckpoint);
                     }
+                    index = self.cursor.position();
                     continue;
                 }
                 None => self.next_of_program()?,

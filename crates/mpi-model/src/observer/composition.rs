@@ -4,11 +4,12 @@ use pdes_core::StateVisitor;
 
 use super::{Analysis, ObservedRank, Observer};
 
-/// Implements all events by reporting them to those of several optional observers that exist; `some` leaves out those of waits.
+/// Implements all events by reporting them to those of several optional observers that exist; `some` leaves out the ends of actions and those of waits.
 macro_rules! forward_events {
     (all $this:ident => $observers:tt) => {
         $crate::observer::composition::forward_events!(some $this => $observers);
         $crate::observer::composition::forward_events! { @each $this $observers;
+            action_ended(action: &$crate::observer::ActionSpan)(action);
             completing(later: impl Iterator<Item = (pdes_core::SimTime, $crate::RequestId)> + Clone)(later.clone());
             waited(wait: &$crate::observer::Wait, network: &mut dyn $crate::observer::Network)(wait, network);
             messages_charged(kind: $crate::ActionKind, messages: &$crate::observer::UncontendedMessages)(kind, messages);
@@ -16,7 +17,6 @@ macro_rules! forward_events {
     };
     (some $vis:vis $this:ident => $observers:tt) => {
         $crate::observer::composition::forward_events! { @each $vis $this $observers;
-            action_ended(action: &$crate::observer::ActionSpan)(action);
             rank_ended(last: &$crate::observer::ActionSpan)(last);
             region_entered(site: trace_mmap::LocationId)(site);
             outcome_decided(action: u64, as_recorded: bool)(action, as_recorded);

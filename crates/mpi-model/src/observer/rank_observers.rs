@@ -16,12 +16,15 @@ pub(crate) struct RankObservers<O> {
     pub(crate) others: O,
     /// The other observers are active: one question for all of them, at each event.
     has_others: bool,
+    /// More than statistics observe: one question at the end of each action.
+    has_more: bool,
 }
 
 impl<O: Observer> RankObservers<O> {
     pub(crate) fn new<'a, A: Analysis<Observer<'a> = O>>(analysis: &'a A, rank: &ObservedRank<'a>) -> Self {
         let (needs_wait_states, needs_causes) = (analysis.needs_wait_states(), analysis.needs_causes());
         let others = analysis.observer(rank);
+        let has_others = others.is_active();
         Self {
             statistics: if analysis.needs_breakdowns() {
                 Statistics::with_breakdown(needs_causes)
@@ -29,7 +32,8 @@ impl<O: Observer> RankObservers<O> {
                 Statistics::default()
             },
             wait_states: needs_wait_states.then(|| Box::new(WaitStates::new(rank, needs_causes))),
-            has_others: others.is_active(),
+            has_others,
+            has_more: needs_wait_states || has_others,
             others,
         }
     }
@@ -43,7 +47,7 @@ impl<O: Observer> RankObservers<O> {
         operations: impl Iterator<Item = OperationIndex>,
         visitor: &mut StateVisitor<'_>,
     ) {
-        let Self { statistics, wait_states, others, has_others: _ } = self;
+        let Self { statistics, wait_states, others, has_others: _, has_more: _ } = self;
         visitor.compare(&statistics.current_region());
         visitor.total(statistics);
         visitor.context(wait_states.is_some());
@@ -64,6 +68,27 @@ impl<O: Observer> RankObservers<O> {
         }
         if self.has_others {
             self.others.completing(later);
+        }
+    }
+
+    /// Reports the end of an action of the program.
+    #[inline(always)]
+    pub(crate) fn action_ended(&mut self, &ActionSpan { kind, begin, end }: &ActionSpan) {
+        self.statistics.action_ended(&ActionSpan { kind, begin, end });
+        if self.has_more {
+            self.others_action_ended(kind, begin, end);
+        }
+    }
+
+    // Out of line, and with the parts of an action in registers: most replays have no other observers.
+    #[inline(never)]
+    fn others_action_ended(&mut self, kind: ActionKind, begin: SimTime, end: SimTime) {
+        let action = ActionSpan { kind, begin, end };
+        if let Some(wait_states) = &mut self.wait_states {
+            wait_states.action_ended(&action);
+        }
+        if self.has_others {
+            self.others.action_ended(&action);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::statistics::ActionKind;
 
 impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     /// Waits for the completion of a request, and charges the receive overhead.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn settle(
         &mut self,
         context: &mut RankContext<'t, M, A>,

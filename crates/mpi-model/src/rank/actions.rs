@@ -28,14 +28,14 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             Action::Compute { flops } => self.compute(flops, outbox),
             Action::Send { to, bytes } => {
                 match messages.send(context, to, bytes, messages.is_detached(bytes), outbox) {
-                    Some(request) => self.complete(Pending::One { request, kind: ActionKind::Send }),
+                    Some(request) => Ok(self.complete_one(request, ActionKind::Send)),
                     None => Ok(self.end(ActionKind::Send)),
                 }
             }
             Action::Recv { from, bytes } => {
                 let request = messages.requests.blocking_receive();
                 messages.receive(context, from, bytes, request, outbox);
-                self.complete(Pending::One { request, kind: ActionKind::Recv })
+                Ok(self.complete_one(request, ActionKind::Recv))
             }
             Action::Isend { to, bytes, slot } => {
                 let (detached, request) = (messages.is_detached(bytes), messages.request(slot));
@@ -49,7 +49,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             }
             Action::Wait { slot } => {
                 let request = messages.request(slot);
-                self.complete(Pending::One { request, kind: ActionKind::Wait })
+                Ok(self.complete_one(request, ActionKind::Wait))
             }
             Action::WaitAll => {
                 let (from, to) = (messages.requests.slot(Slot::new(0)), messages.requests.blocking_send());

@@ -100,20 +100,25 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         }
     }
 
-    /// Completes the requests of an action, or keeps the action pending while one of them is.
+    /// Completes the only request of an action, or keeps the action pending while it is.
     #[inline]
+    pub(super) fn complete_one(&mut self, request: RequestId, kind: ActionKind) -> Control {
+        match self.point_to_point.requests.get(request) {
+            Request::Complete(completion) => {
+                self.point_to_point.requests.set(request, Request::Inactive);
+                self.point_to_point.settle(&mut self.context, request, completion, kind);
+                self.end_completion(kind, None)
+            }
+            // The request was completed by a test, or its peer is MPI_PROC_NULL.
+            Request::Inactive => self.end_completion(kind, None),
+            Request::Pending(_) => self.block(Pending::One { request, kind }, request),
+        }
+    }
+
+    /// Completes the requests of an action, or keeps the action pending while one of them is.
     pub(super) fn complete(&mut self, pending: Pending) -> Outcome<M::Error> {
         match pending {
-            Pending::One { request, kind } => match self.point_to_point.requests.get(request) {
-                Request::Complete(completion) => {
-                    self.point_to_point.requests.set(request, Request::Inactive);
-                    self.point_to_point.settle(&mut self.context, request, completion, kind);
-                    Ok(self.end_completion(kind, None))
-                }
-                // The request was completed by a test, or its peer is MPI_PROC_NULL.
-                Request::Inactive => Ok(self.end_completion(kind, None)),
-                Request::Pending(_) => Ok(self.block(pending, request)),
-            },
+            Pending::One { request, kind } => Ok(self.complete_one(request, kind)),
             Pending::All { from, to, scanned, kind } => {
                 match self.point_to_point.requests.first_pending(scanned, to) {
                     Some(missing) => {

@@ -133,14 +133,23 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
         left: f64,
         (routes, sharing): (&RouteCache<'_>, &MaxMin),
     ) {
-        if self.observer.is_observing()
-            && let Some(active) = self.flows[flow.index()].take()
-        {
-            self.tell(now, active, left.clamp(0.0, active.left), (routes, sharing));
-            self.update_pipes(now, (routes, sharing));
-            for usage in routes.usages(active.route) {
-                self.tell_limits(now, usage.link, sharing);
-            }
+        if self.observer.is_observing() {
+            self.tell_end(now, flow, left, (routes, sharing));
+        }
+    }
+
+    fn tell_end(
+        &mut self,
+        now: SimTime,
+        flow: FlowIndex,
+        left: f64,
+        (routes, sharing): (&RouteCache<'_>, &MaxMin),
+    ) {
+        let Some(active) = self.flows[flow.index()].take() else { return };
+        self.tell(now, active, left.clamp(0.0, active.left), (routes, sharing));
+        self.update_pipes(now, (routes, sharing));
+        for usage in routes.usages(active.route) {
+            self.tell_limits(now, usage.link, sharing);
         }
     }
 
@@ -171,18 +180,21 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
     ) {
         let [sent, sent_before] =
             [left, flow.left].map(|left| (flow.length - left) / flow.penalty * UNITS_PER_BYTE);
-        // Nearly all links of a route have the same weight, so its volume is computed once.
-        let (mut weight, mut volume) = (0.0, 0.0);
+        // Links have one of two weights, that of the message or that of its acknowledgements: each volume is computed once.
+        let mut known = [(0.0, 0.0); 2];
         for usage in routes.usages(flow.route) {
             if self.pipes.contains_key(&usage.link.get()) {
                 continue;
             }
-            if usage.weight != weight {
-                weight = usage.weight;
-                // Casts round down, without the call that `floor` is where the processor may be old.
-                let units = |sent: f64| (sent * weight) as i64;
-                volume = (units(sent) - units(sent_before)) as f64 / UNITS_PER_BYTE;
+            if usage.weight != known[0].0 {
+                known.swap(0, 1);
+                if usage.weight != known[0].0 {
+                    // Casts round down, without the call that `floor` is where the processor may be old.
+                    let units = |sent: f64| (sent * usage.weight) as i64;
+                    known[0] = (usage.weight, (units(sent) - units(sent_before)) as f64 / UNITS_PER_BYTE);
+                }
             }
+            let (_, volume) = known[0];
             self.observer.carried(observed(sharing, usage.link), flow.since..at, volume);
         }
     }

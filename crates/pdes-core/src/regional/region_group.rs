@@ -9,7 +9,7 @@ use crate::engine::conditional_events::{Candidate, ConditionalEvents};
 use crate::engine::first_fault::FirstFault;
 use crate::engine::jitter::Jitter;
 use crate::resource_run_queue::ResourceRunQueue;
-use crate::{LpId, Process, SimTime, SubmittedWork, Wake};
+use crate::{LpId, Process, SimTime, Wake};
 
 /// The outgoing tokens and messages of a region group.
 pub(super) struct Outgoing<T, M> {
@@ -233,9 +233,9 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
         }
         self.run_queue.sort_submitted();
         for &work in &self.run_queue.outbox.submitted {
-            let SubmittedWork { at, from, .. } = work;
-            let is_late = self.is_whole && at < self.now;
-            assert!(!is_late, "lp {from} submits work for {at} s, before the present of {} s", self.now);
+            if self.is_whole && work.at < self.now {
+                refuse_late(work.from, work.at, self.now);
+            }
             self.region.submit(work);
         }
         self.run_queue.outbox.submitted.clear();
@@ -294,4 +294,10 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
             self;
         GroupResult { region, processes, waiting, fault, steps, conditional }
     }
+}
+
+// By value: of what a message names, the address would keep each piece of work in memory.
+#[cold]
+fn refuse_late(from: LpId, at: SimTime, now: SimTime) -> ! {
+    panic!("lp {from} submits work for {at} s, before the present of {now} s")
 }

@@ -53,7 +53,8 @@ impl Deref for Fractions {
 
 impl FromIterator<f64> for Fractions {
     fn from_iter<I: IntoIterator<Item = f64>>(parts: I) -> Self {
-        Self(parts.into_iter().map(|part| (part * 1e6).round() / 1e6).collect())
+        // Without the call that `round` is where the processor may be old: no fraction is negative.
+        Self(parts.into_iter().map(|part| (part * 1e6 + 0.5) as u64 as f64 / 1e6).collect())
     }
 }
 

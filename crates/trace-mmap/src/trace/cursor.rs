@@ -437,11 +437,10 @@ impl<'a> State<'a> {
     }
 }
 
-impl Iterator for Cursor<'_> {
-    type Item = Action;
-
-    #[inline]
-    fn next(&mut self) -> Option<Action> {
+impl Cursor<'_> {
+    /// Returns the next action, as [`Iterator::next`] does, in line: for the one loop that replays.
+    #[inline(always)]
+    pub fn next_action(&mut self) -> Option<Action> {
         loop {
             let Some(record) = self.rest.next().copied() else {
                 let next = self.state.advance(self.rest_end);
@@ -482,6 +481,15 @@ impl Iterator for Cursor<'_> {
             }
             self.state.absent = self.state.absent.wrapping_add(1);
         }
+    }
+}
+
+impl Iterator for Cursor<'_> {
+    type Item = Action;
+
+    #[inline]
+    fn next(&mut self) -> Option<Action> {
+        self.next_action()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
