@@ -3,13 +3,14 @@
 mod thread;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use pdes_core::{Bytes, Fault, LpId, Outbox, Rank, SimDuration, SimTime};
 use trace_mmap::{CommId, CommIdx, RankTrace};
 
 use crate::completion::Completion;
 use crate::error::{ReplayError, ReplayErrorKind};
-use crate::machine::{DeviceHistory, Machine, Work};
+use crate::machine::{ComputationNoise, DeviceHistory, Machine, Work};
 use crate::observer::{Analysis, ObservedRank, RankObservers};
 use crate::parameters::Progress;
 use crate::point_to_point::OperationIndex;
@@ -68,6 +69,8 @@ pub(crate) struct RankContext<'t, M: Machine, A: Analysis> {
     /// Thread of control that runs now: the program, or a collective operation.
     pub(crate) thread: Thread,
     pub(crate) pace: Pace,
+    /// Time in which the host is known to be quiet, where there is noise: most computations are shorter than the time between two events.
+    pub(crate) quiet: Range<SimTime>,
     /// Calls have costs by their kind.
     pub(crate) charges_calls: bool,
     /// Something is to be done before each action: calls have costs, or data move in calls only.
@@ -88,6 +91,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
             trace,
             thread: Thread::main(replay.start()),
             pace: Pace::of(replay.machine, me),
+            quiet: SimTime::ZERO..SimTime::ZERO,
             charges_calls,
             prepares_actions: charges_calls || replay.parameters.progress == Progress::Calls,
             observers: RankObservers::new(&replay.analysis, &observed),
@@ -156,20 +160,32 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
 
     /// Returns the work and the time of a computation that has not always the same: noise keeps the core busy.
     #[inline(never)]
-    fn unsteady_computation(&self, flops: f64) -> (f64, Option<SimDuration>) {
+    fn unsteady_computation(&mut self, flops: f64) -> (f64, Option<SimDuration>) {
         let (machine, begin) = (self.replay.machine, self.thread.clock);
         let duration = match self.pace {
             Pace::Repeating => return (flops, Some(SimDuration::ZERO)),
             Pace::Steady(picos) | Pace::Noisy(picos) => SimDuration::try_from_picos_f64(flops * picos),
             Pace::Changing => machine.compute_time(self.me, flops, begin),
         };
-        match machine.noise(self.me, begin, duration.unwrap_or(SimDuration::ZERO)) {
-            SimDuration::ZERO => (flops, duration),
-            noise => {
-                let work = flops + machine.speed(self.me, begin) * noise.as_secs_f64();
-                (work, duration.and_then(|duration| duration.checked_add(noise)))
-            }
+        let length = duration.unwrap_or(SimDuration::ZERO);
+        let is_quiet = self.quiet.start <= begin && begin.saturating_add(length) <= self.quiet.end;
+        if is_quiet || length == SimDuration::ZERO || !machine.has_noise() {
+            return (flops, duration);
         }
+        self.noisy_computation(flops, length)
+    }
+
+    /// Returns the work and the time of a computation in which there may be noise.
+    #[cold]
+    fn noisy_computation(&mut self, flops: f64, length: SimDuration) -> (f64, Option<SimDuration>) {
+        let (machine, begin) = (self.replay.machine, self.thread.clock);
+        let ComputationNoise { delay, quiet } = machine.noise(self.me, begin, length);
+        self.quiet = quiet;
+        if delay == SimDuration::ZERO {
+            return (flops, Some(length));
+        }
+        let work = flops + machine.speed(self.me, begin) * delay.as_secs_f64();
+        (work, length.checked_add(delay))
     }
 
     /// Submits work to the machine, if it does such work in the order of time; returns whether the work has to be waited for.

@@ -85,7 +85,7 @@ pub use error::{ReplayError, ReplayErrorKind, RestoreError};
 pub use launcher::{CheckpointTimes, Launcher};
 pub use locks::{LockCall, LockMessage, LockName};
 pub use machine::{
-    Accelerator, DeviceHistory, FileAccess, FileOperation, FilePlace, Machine, StorageKind,
+    Accelerator, ComputationNoise, DeviceHistory, FileAccess, FileOperation, FilePlace, Machine, StorageKind,
     UncontendedTransfer, Work,
 };
 pub use observer::{

@@ -3,6 +3,8 @@
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
 
+use std::ops::Range;
+
 use pdes_core::{Bytes, LpId, Rank, SimDuration, SimTime, StateVisitor};
 use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
@@ -95,11 +97,11 @@ pub trait Machine: Sync {
         false
     }
 
-    /// Returns by how much a computation of a rank is longer for noise of the operating system, if it begins at an instant and takes a time
-    /// without noise; not at all by default. Called where [there is any](Machine::has_noise).
-    fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> SimDuration {
+    /// Returns the noise of the operating system in a computation of a rank that begins at an instant and takes a time without noise, which
+    /// is not zero; none by default. Called where [there is any](Machine::has_noise), unless the rank knows that its host is quiet.
+    fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> ComputationNoise {
         let _ = (rank, begin, length);
-        SimDuration::ZERO
+        ComputationNoise { delay: SimDuration::ZERO, quiet: SimTime::ZERO..SimTime::MAX }
     }
 
     /// Returns whether [accelerators](Machine::accelerator) compute for ranks; `false` by default.
@@ -227,6 +229,15 @@ pub enum Work<Route> {
         /// The process after the last one.
         end: LpId,
     },
+}
+
+/// Noise in a computation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComputationNoise {
+    /// Time by which it is longer.
+    pub delay: SimDuration,
+    /// Time near its end without any event: a computation within it has no noise. It may be empty, or shorter than it could be.
+    pub quiet: Range<SimTime>,
 }
 
 /// Place of a file.

@@ -1,12 +1,12 @@
 //! Machine whose links and cores are shared, and its regions.
 
-use mpi_model::{Accelerator, Completion, FilePlace, Machine, UncontendedTransfer, Work};
+use mpi_model::{Accelerator, Completion, ComputationNoise, FilePlace, Machine, UncontendedTransfer, Work};
 use netmodel::epoch::EpochError;
 use netmodel::{ContentionFree, HostId, NetworkParameters, Platform, Regions, Resource, RouteError};
 use pdes_core::{Bytes, Rank, RegionIndex, SimDuration, SimTime};
 
 use crate::Placement;
-use crate::noise::{HostNoise, RankNoise};
+use crate::noise::HostNoise;
 use crate::offload::Accelerators;
 use crate::simulation::RunError;
 use crate::spec::{Epoch, RunSpec};
@@ -21,7 +21,7 @@ pub struct SharedMachine<'a> {
     contention_free: ContentionFree,
     /// Flags of the ranks that have a host of their own, if such ranks compute ahead.
     lone_ranks: Option<Box<[bool]>>,
-    noise: Option<RankNoise<'a>>,
+    noise: Option<&'a dyn HostNoise>,
     accelerators: Option<&'a Accelerators>,
 }
 
@@ -48,8 +48,7 @@ impl<'a> SharedMachine<'a> {
 
     /// Adds noise to the computations of ranks.
     pub fn with_noise(self, noise: Option<&'a dyn HostNoise>) -> Self {
-        let ranks = self.placement.hosts().len();
-        Self { noise: noise.map(|noise| RankNoise::new(noise, ranks)), ..self }
+        Self { noise, ..self }
     }
 
     /// Adds accelerators that compute for ranks.
@@ -142,9 +141,9 @@ impl Machine for SharedMachine<'_> {
         self.noise.is_some()
     }
 
-    fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> SimDuration {
-        let delay = |noise: &RankNoise<'_>| noise.delay((rank, self.placement.host(rank)), begin, length);
-        self.noise.as_ref().map_or(SimDuration::ZERO, delay)
+    fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> ComputationNoise {
+        let noise = self.noise.expect("there is noise");
+        noise.in_computation(self.placement.host(rank), begin, length)
     }
 
     fn has_accelerators(&self) -> bool {

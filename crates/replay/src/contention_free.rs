@@ -2,12 +2,14 @@
 
 use std::convert::Infallible;
 
-use mpi_model::{Accelerator, DeviceHistory, FileAccess, FilePlace, Machine, UncontendedTransfer};
+use mpi_model::{
+    Accelerator, ComputationNoise, DeviceHistory, FileAccess, FilePlace, Machine, UncontendedTransfer,
+};
 use netmodel::{AccessHistory, ContentionFree, HostId, Platform, Resource, RouteError, UncontendedRoute};
 use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 
 use crate::Placement;
-use crate::noise::{HostNoise, RankNoise};
+use crate::noise::HostNoise;
 use crate::offload::Accelerators;
 use crate::storage::{addressed, find_file};
 
@@ -17,7 +19,7 @@ pub struct ContentionFreeMachine<'a> {
     platform: &'a Platform,
     placement: &'a Placement,
     model: ContentionFree,
-    noise: Option<RankNoise<'a>>,
+    noise: Option<&'a dyn HostNoise>,
     accelerators: Option<&'a Accelerators>,
 }
 
@@ -29,8 +31,7 @@ impl<'a> ContentionFreeMachine<'a> {
 
     /// Adds noise to the computations of ranks.
     pub fn with_noise(self, noise: Option<&'a dyn HostNoise>) -> Self {
-        let ranks = self.placement.hosts().len();
-        Self { noise: noise.map(|noise| RankNoise::new(noise, ranks)), ..self }
+        Self { noise, ..self }
     }
 
     /// Adds accelerators that compute for ranks.
@@ -103,9 +104,9 @@ impl Machine for ContentionFreeMachine<'_> {
         self.noise.is_some()
     }
 
-    fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> SimDuration {
-        let delay = |noise: &RankNoise<'_>| noise.delay((rank, self.placement.host(rank)), begin, length);
-        self.noise.as_ref().map_or(SimDuration::ZERO, delay)
+    fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> ComputationNoise {
+        let noise = self.noise.expect("there is noise");
+        noise.in_computation(self.placement.host(rank), begin, length)
     }
 
     fn has_accelerators(&self) -> bool {

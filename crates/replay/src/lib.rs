@@ -68,8 +68,9 @@ pub use models::{
     MODELS, Model, ModelSection, Network, Parallelism, PlatformCheck, RegionPlanner, RegionalNetwork,
     RegionalReplayer, Replayer,
 };
+pub use mpi_model::ComputationNoise;
 pub use network_tag::NetworkTag;
-pub use noise::{ComputationNoise, HostNoise};
+pub use noise::HostNoise;
 pub use offload::{Offload, OffloadError};
 pub use partition::{PartitionCut, PartitionError, PartitionSource, RankAssignment, order_by_halves};
 pub use placement::{Placement, PlacementError, PlacementPolicy};

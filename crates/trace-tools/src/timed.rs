@@ -10,7 +10,9 @@ mod function;
 pub use calls::CallsError;
 pub(crate) use calls::{Calls, CommPeer, Done, Envelope};
 pub use communicators::CommunicatorError;
-pub(crate) use communicators::{Communicators, Creation, Given, GroupOf, Handle, Made, Resolved, Split};
+#[cfg(feature = "otf2")]
+pub(crate) use communicators::Resolved;
+pub(crate) use communicators::{Communicators, Creation, Given, GroupOf, Handle, Made, Split};
 pub(crate) use function::{Function, Requests};
 
 use std::collections::{BTreeMap, VecDeque};

@@ -87,6 +87,7 @@ impl<M: Machine, A: Analysis> State for RankProcess<'_, M, A> {
             trace: _,
             thread,
             pace: _,
+            quiet: _,
             charges_calls: _,
             prepares_actions: _,
             observers,

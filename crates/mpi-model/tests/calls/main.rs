@@ -8,6 +8,7 @@ mod closed_forms;
 mod collectives;
 mod completion;
 mod critical_paths;
+mod noise;
 mod observers;
 mod outcomes;
 mod point_to_point;

@@ -180,21 +180,24 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
     ) {
         let [sent, sent_before] =
             [left, flow.left].map(|left| (flow.length - left) / flow.penalty * UNITS_PER_BYTE);
-        // Links have one of two weights, that of the message or that of its acknowledgements: each volume is computed once.
-        let mut known = [(0.0, 0.0); 2];
+        // Casts round down, without the call that `floor` is where the processor may be old.
+        let units = |sent: f64| sent as i64;
+        let volume_of =
+            |weight: f64| (units(sent * weight) - units(sent_before * weight)) as f64 / UNITS_PER_BYTE;
+        // Links have the weight of the message, or that of its acknowledgements: each volume is computed once.
+        let (whole, mut other) = (volume_of(1.0), (0.0, 0.0));
         for usage in routes.usages(flow.route) {
             if self.pipes.contains_key(&usage.link.get()) {
                 continue;
             }
-            if usage.weight != known[0].0 {
-                known.swap(0, 1);
-                if usage.weight != known[0].0 {
-                    // Casts round down, without the call that `floor` is where the processor may be old.
-                    let units = |sent: f64| (sent * usage.weight) as i64;
-                    known[0] = (usage.weight, (units(sent) - units(sent_before)) as f64 / UNITS_PER_BYTE);
+            let volume = if usage.weight == 1.0 {
+                whole
+            } else {
+                if usage.weight != other.0 {
+                    other = (usage.weight, volume_of(usage.weight));
                 }
-            }
-            let (_, volume) = known[0];
+                other.1
+            };
             self.observer.carried(observed(sharing, usage.link), flow.since..at, volume);
         }
     }
@@ -202,6 +205,9 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
     /// Updates the loads of fat pipes after rates have changed. Costs the flows on these.
     fn update_pipes(&mut self, now: SimTime, (routes, sharing): (&RouteCache<'_>, &MaxMin)) {
         let Self { flows, pipes, observer, .. } = self;
+        if pipes.is_empty() {
+            return;
+        }
         pipes.retain(|&number, pipe| {
             let link = LinkIndex::new(number);
             let load_of = |flow: FlowIndex| {

@@ -52,8 +52,13 @@ impl Bins {
     /// Adds an amount at an instant.
     #[inline]
     pub(crate) fn add(&mut self, at: u64, amount: f64) {
-        self.extend_to(at);
-        self.sums[(at >> self.scale) as usize] += amount;
+        match self.sums.get_mut((at >> self.scale) as usize) {
+            Some(sum) => *sum += amount,
+            None => {
+                self.grow(at);
+                self.sums[(at >> self.scale) as usize] += amount;
+            }
+        }
     }
 
     /// Adds `each` for each picosecond of an interval, which is not empty.

@@ -78,15 +78,24 @@ impl LinkRecording {
         &mut self.links[place]
     }
 
-    #[inline]
-    fn carried(&mut self, observed: ObservedLink, time: Range<SimTime>, bytes: f64) {
+    /// Adds what a link has carried at its present bandwidth, where that has changed.
+    #[cold]
+    fn carried_at_bandwidth(&mut self, observed: ObservedLink, bytes: f64) {
         let changed = self.bandwidths.get(&observed.link).copied();
         let link = self.link(observed);
         if let Some(bandwidth) = changed {
             link.by_bandwidth.set(bandwidth);
         }
-        link.volume += bytes;
         link.by_bandwidth.add(bytes);
+    }
+
+    #[inline]
+    fn carried(&mut self, observed: ObservedLink, time: Range<SimTime>, bytes: f64) {
+        if !self.bandwidths.is_empty() {
+            self.carried_at_bandwidth(observed, bytes);
+        }
+        let link = self.link(observed);
+        link.volume += bytes;
         // No interval goes beyond the end of a bin.
         link.bins.add(time.start.as_picos(), bytes);
     }
