@@ -250,7 +250,8 @@ fn jobs_delay_each_other_and_no_one_else() {
         .stdout(contains("slowdown").and(contains("delayed")).and(contains("10 ranks")));
     let page = folder.path("page.html");
     command().arg("report").arg(folder.path("report.json")).arg("-o").arg(&page).assert().code(DONE);
-    assert!(std::fs::read_to_string(page).unwrap().contains("showJobs"));
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("showJobs") && page.contains("<title>5 jobs on "));
 }
 
 /// Four hosts: `a` meets two messages of `c` on the link from its sender, and `b` meets `a` on the link to their receiver.

@@ -30,7 +30,7 @@ const SCRIPTS: [&str; 14] = [
     include_str!("report.js"),
 ];
 
-/// Largest number of parameters in the title of a comparison.
+/// Largest number of jobs, or of parameters that differ, in a title.
 const MAX_NAMED: usize = 3;
 
 /// Writes the page of one or two runs.
@@ -64,14 +64,14 @@ pub(super) fn write(shown: &Presentation, path: &Path) -> Result<(), WriteError>
 }
 
 fn title(run: &SavedReport) -> String {
-    let [trace, platform] = ["trace", "platform"].map(|name| file_name(run, name));
+    let (trace, platform) = (programs(run), file_name(run, "platform"));
     format!("{trace} on {platform} ({}, preset {})", run.parameter("model"), run.parameter("preset"))
 }
 
 /// Returns a title that says what differs: the trace, the platform, or the parameters.
 fn difference(run: &SavedReport, other: &SavedReport) -> String {
-    let names = ["trace", "platform"].map(|key| [run, other].map(|run| file_name(run, key)));
-    let [[trace, second_trace], [platform, second_platform]] = &names;
+    let [trace, second_trace] = &[run, other].map(programs);
+    let [platform, second_platform] = &[run, other].map(|run| file_name(run, "platform"));
     if trace != second_trace && platform == second_platform {
         return format!("{trace} and {second_trace} on {platform}");
     }
@@ -135,6 +135,17 @@ fn network(run: &SavedReport) -> serde_json::Value {
 }
 
 /// Returns the file name of the trace or the platform, which distinguishes runs at a glance.
+/// Returns what runs: the jobs of several, or the name of the trace.
+fn programs(run: &SavedReport) -> String {
+    match run.sections.jobs.as_ref().map(|jobs| &jobs.0[..]) {
+        Some(jobs @ [_, _, ..]) if jobs.len() <= MAX_NAMED => {
+            jobs.iter().map(|job| &*job.name).collect::<Vec<_>>().join(", ")
+        }
+        Some(jobs @ [_, _, ..]) => format!("{} jobs", jobs.len()),
+        _ => file_name(run, "trace"),
+    }
+}
+
 fn file_name(run: &SavedReport, name: &str) -> String {
     let whole = run.parameter(name);
     Path::new(whole).file_name().map_or(whole.to_owned(), |last| last.to_string_lossy().into_owned())
