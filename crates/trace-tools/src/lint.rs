@@ -1,6 +1,10 @@
 //! Lints: what is suspicious in a trace, though a replay takes it, and may make its answer wrong.
 
+mod schedule;
+
 use std::collections::BTreeMap;
+
+pub use schedule::{SCHEDULE_LINTS, ScheduleFacts, ScheduleLint, lint_schedule};
 
 use pdes_core::Rank;
 use trace_mmap::{CallOp, CheckReport, Op, Peer, Trace, check, nanos};
@@ -15,7 +19,7 @@ pub struct Lint {
 }
 
 /// All lints, in the order of their output.
-pub static LINTS: [Lint; 10] = [
+pub static LINTS: [Lint; 11] = [
     Lint { name: "violation", find: |facts| texts(&facts.report.findings) },
     Lint { name: "import", find: |facts| facts.warnings.clone() },
     Lint {
@@ -25,6 +29,7 @@ pub static LINTS: [Lint; 10] = [
     Lint { name: "pending", find: pending },
     Lint { name: "unit", find: unit },
     Lint { name: "idle-rank", find: idle_ranks },
+    Lint { name: "short-rank", find: short_ranks },
     Lint { name: "gap", find: gaps },
     Lint { name: "sleep", find: sleeps },
     Lint { name: "unmodelled", find: unmodelled },
@@ -96,13 +101,18 @@ impl TraceFacts {
 
     /// Describes the ranks of which something is true.
     fn ranks_with(&self, is_true: impl Fn(&RankFacts) -> bool) -> Option<String> {
-        let mut ranks = (0..self.ranks.len()).filter(|rank| is_true(&self.ranks[*rank]));
-        let first = ranks.next()?;
-        Some(match ranks.count() {
-            0 => format!("rank {first}"),
-            more => format!("{} ranks, the first is rank {first},", more + 1),
-        })
+        describe_ranks(self.ranks.iter().map(is_true))
     }
+}
+
+/// Describes the ranks of which something is true.
+fn describe_ranks(is_true: impl Iterator<Item = bool>) -> Option<String> {
+    let mut ranks = is_true.enumerate().filter(|(_, is_true)| *is_true);
+    let (first, _) = ranks.next()?;
+    Some(match ranks.count() {
+        0 => format!("rank {first}"),
+        more => format!("{} ranks, the first is rank {first},", more + 1),
+    })
 }
 
 impl RankFacts {
@@ -169,6 +179,21 @@ fn idle_ranks(facts: &TraceFacts) -> Vec<String> {
     let idle = facts.ranks_with(|rank| rank.actions > 0 && rank.computations == 0);
     let idle = idle.map(|ranks| format!("{ranks} never computed, where others did"));
     nothing.into_iter().chain(idle).collect()
+}
+
+/// Part of the recorded time of the longest rank below which that of another one is suspicious.
+const SHORT: f64 = 0.9;
+
+fn short_ranks(facts: &TraceFacts) -> Vec<String> {
+    let longest = facts.ranks.iter().map(|rank| rank.time).max().unwrap_or(0);
+    let ranks = facts.ranks_with(|rank| (rank.time as f64) < SHORT * longest as f64);
+    let describe = |ranks| {
+        format!(
+            "{ranks} was recorded for less than nine tenths of the {:.6} s of the longest: the recording may have ended early there",
+            longest as f64 * 1e-9
+        )
+    };
+    ranks.map(describe).into_iter().collect()
 }
 
 /// Part of the computation of a rank in one action that looks as if the recording had stopped there.
@@ -252,6 +277,11 @@ mod tests {
                 "2 ranks, the first is rank 1, never computed",
             ),
             ("0 compute 5\n2 init\n2 compute 5\n", "idle-rank", "rank 1 never did anything"),
+            (
+                "0 compute 5 time=100\n1 compute 5 time=80\n2 compute 5 time=90\n",
+                "short-rank",
+                "rank 1 was recorded",
+            ),
             (&format!("{computations}0 compute 31\n"), "gap", "rank 0 action 30"),
             ("0 sleep 1 time=1000\n0 compute 5 time=9000\n", "sleep", "10 %"),
             (

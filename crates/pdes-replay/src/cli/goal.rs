@@ -194,7 +194,7 @@ pub(crate) fn dump(path: &Path) -> Result<()> {
 }
 
 /// Loads a schedule on all cores.
-fn load(path: &Path) -> Result<Schedule, FileError> {
+pub(crate) fn load(path: &Path) -> Result<Schedule, FileError> {
     Schedule::load(path, available_threads())
 }
 

@@ -27,6 +27,7 @@ use trace_tools::{
 use super::arguments::{ScalingArgument, TraceCommand, TraceFormat};
 use super::{Misuse, files, goal, progress, what_if};
 use ::goal::is_schedule_file;
+use pdes_replay::available_threads;
 use training::ExecutionTrace;
 
 /// Runs one of the trace commands.
@@ -121,11 +122,8 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
         TraceCommand::Check { trace } if ExecutionTrace::knows(trace) => chakra::check(trace)?,
         TraceCommand::Check { trace } => check(trace)?,
         TraceCommand::Lint { trace } if is_schedule_file(trace) => {
-            let path = trace.display();
-            let hint = format!(
-                "{path}: this is a GOAL schedule, and lint looks at the calls of MPI programs; `trace check` looks at both"
-            );
-            return Err(Misuse(hint).into());
+            let found = trace_tools::lint_schedule(&goal::load(trace)?, available_threads());
+            describe_suspicions(trace, &found)
         }
         TraceCommand::Lint { trace } if ExecutionTrace::knows(trace) => {
             describe_suspicions(trace, &ExecutionTrace::read(trace)?.lint())
