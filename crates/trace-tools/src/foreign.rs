@@ -43,8 +43,8 @@ const FORMATS: [Format; 10] = [
     format("a DUMPI trace as text", RECORD, |head| contains(head, b"\nMPI_Init entering at walltime ")),
     format(
         "a Chakra execution trace",
-        RECORD,
-        |head| matches!(head, [length, 0x0a, digits, b'0'..=b'9', b'.', ..] if *length == digits + 2),
+        "make its schedule with `pdes-replay trace convert`, and name any of its files PREFIX.RANK.et",
+        |head| matches!(head, [length, 0x0a, digits, b'0'..=b'9', b'.', ..] if length.checked_sub(2) == Some(*digits)),
     ),
     format("a data file of an archive", "name the archive itself", |head| {
         head.starts_with(b"\x89PDS\r\n\x1a\n")
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn traces_are_not_foreign() {
-        let traces: [&[u8]; 7] = [
+        let traces: [&[u8]; 8] = [
             b"",
             b"0 init\n0 compute 5\n",
             b"# a comment = one\n\n  12\tbarrier\n",
@@ -113,6 +113,8 @@ mod tests {
             b"../traces/a b.txt\r\n",
             "# gr\u{fc}\u{df}e\n0 location r\u{e9}sous.c 5\n".as_bytes(),
             b"0 location a=b.c 5\n",
+            // No length of a Chakra execution trace.
+            b"2\n\xff5.\n",
         ];
         for trace in traces {
             assert_eq!(recognise(trace), None, "{}", trace.escape_ascii());
