@@ -20,10 +20,10 @@ pub(super) fn set_large_pages(wanted: bool) {
 }
 
 /// Keeps released memory, unless the environment says otherwise.
-// SAFETY: the allocator knows the option, whose value it reads whenever it releases memory.
 #[allow(unsafe_code)]
 fn keep_memory() {
     let never: c_long = -1;
+    // SAFETY: the option is one of the allocator's, which reads its value whenever it releases memory.
     unsafe { libmimalloc_sys::mi_option_set_default(PURGE_DELAY, never) };
 }
 
