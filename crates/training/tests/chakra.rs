@@ -57,6 +57,13 @@ fn analytical_networks_end_when_astra_sim_ends() {
         let ends = simulate(&microbenchmark(operation, npus), &system, &network).unwrap();
         assert_eq!(ends, vec![expected; npus as usize], "{operation} {npus}");
     }
+    // The quick example of ASTRA-sim's documentation, Ring_allgather_16npus.sh: each NPU has the node of those of 8 NPUs.
+    let mut trace = microbenchmark("all_gather", 8);
+    trace.ranks.extend(trace.ranks.clone());
+    let system = System::from_json(&read("config/Ring_4chunks.json")).unwrap();
+    let network = read("config/Ring_8npus.yml").replace("[ 8 ]", "[ 16 ]");
+    let network = Network::from_yaml(&network).unwrap();
+    assert_eq!(simulate(&trace, &system, &network).unwrap(), [323_560; 16]);
     let system = System::from_json(&read("config/HGX-H100-validated.json"));
     assert!(
         matches!(system, Err(AstraError::Value { key: "active-chunks-per-dimension", .. })),
