@@ -30,6 +30,7 @@ mod gather;
 mod halving;
 mod in_network;
 mod layout;
+mod measured;
 mod member;
 mod mesh;
 mod operation;
@@ -70,6 +71,7 @@ use scatter::Scatter;
 
 use crate::machine::FileAccess;
 pub use layout::Layout;
+pub use measured::{MeasuredTimes, UnmeasuredError};
 pub use member::Member;
 pub use operation::Operation;
 pub use selection::{Bounds, RankRequirement, Selection, SelectionError};
@@ -177,6 +179,13 @@ pub enum Step {
         bytes: Bytes,
         /// Number of messages.
         times: u64,
+    },
+    /// Fails: nobody measured the time of a call.
+    Unmeasured {
+        /// The operation.
+        operation: Operation,
+        /// The size \[B\].
+        bytes: u64,
     },
     /// Computes \[flop\].
     Compute {

@@ -4,6 +4,7 @@ use pdes_core::{Bytes, Rank};
 use trace_mmap::FileMisuse;
 
 use crate::ActionKind;
+use crate::collective::UnmeasuredError;
 
 /// Failure of a rank: its program is wrong, or asks for something that the machine lacks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,6 +80,9 @@ pub enum ReplayErrorKind<E: std::error::Error + 'static> {
         /// The mistake, and what to do.
         message: Box<str>,
     },
+    /// Nobody measured the time of a collective operation.
+    #[error(transparent)]
+    Unmeasured(UnmeasuredError),
     /// A clock would leave the range of simulated time.
     #[error(
         "{what} of {amount} takes longer than simulated time can hold (about 106 days at once, 213 in all)"

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::generate;
 use netmodel::quantity::Speed;
 pub use online_section::{OnlineClock, OnlineComputation, OnlineSection};
-use paths::{PATH_KEYS, PathKey, PathUsage};
+use paths::{PATH_KEYS, PathKey, PathUsage, texts};
 pub(crate) use paths::{resolve_path, resolve_paths};
 use resolve::Generate;
 use sections::Sections;
@@ -382,7 +382,7 @@ impl Config {
         let section = self.table.get(key.section);
         let lists = section.and_then(toml::Value::as_array).into_iter().flatten();
         let key = key.key;
-        section.into_iter().chain(lists).filter_map(move |table| table.as_table()?.get(key)?.as_str())
+        section.into_iter().chain(lists).filter_map(move |table| table.as_table()?.get(key)).flat_map(texts)
     }
 
     /// Returns whether there is a section, or a list of sections, of a name.

@@ -235,7 +235,7 @@ pub struct Parameters {
 pub struct MpiParameters {
     /// Selector of collective algorithms.
     pub collectives: &'static str,
-    /// Algorithms chosen for single operations, by operation; they take precedence over the selector.
+    /// Algorithms chosen for single operations, by operation, or `measured`; they take precedence over the selector.
     pub algorithms: BTreeMap<&'static str, &'static str>,
     /// Rows of decision tables, by operation; they take precedence over both.
     pub table: BTreeMap<&'static str, Vec<TableRow>>,
@@ -491,7 +491,10 @@ impl Parameters {
 }
 
 fn algorithms(selection: &Selection) -> BTreeMap<&'static str, &'static str> {
-    let chosen = |operation: Operation| Some((operation.name(), selection.chosen(operation)?));
+    let chosen = |operation: Operation| {
+        let algorithm = selection.measured(operation).map(|_| "measured").or(selection.chosen(operation));
+        Some((operation.name(), algorithm?))
+    };
     Operation::ALL.into_iter().filter_map(chosen).collect()
 }
 

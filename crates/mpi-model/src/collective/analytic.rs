@@ -108,7 +108,7 @@ impl<'a> BinomialTree<'a> {
 }
 
 /// Waits for all members, then advances the clock by these transfers.
-fn after_synchronization<'a>(
+pub(super) fn after_synchronization<'a>(
     member: Member<'a>,
     costs: impl Iterator<Item = Step> + Send + 'a,
 ) -> Schedule<'a> {

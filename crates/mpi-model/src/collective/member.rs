@@ -116,6 +116,7 @@ impl Step {
             | Self::Complete { .. }
             | Self::OneSided { .. }
             | Self::Access { .. }
+            | Self::Unmeasured { .. }
             | Self::Compute { .. }
             | Self::Sleep { .. } => self,
         }

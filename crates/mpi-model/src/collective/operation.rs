@@ -5,7 +5,7 @@ use super::member::Elements;
 use super::selection::RankRequirement;
 use super::{
     Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Bcast, Gather, Member, Reduce,
-    ReduceScatter, Scatter, Schedule, automatic,
+    ReduceScatter, Scatter, Schedule, automatic, measured,
 };
 
 /// A collective operation whose algorithm can be selected.
@@ -82,6 +82,9 @@ pub(super) trait Selectable: Sized + 'static {
     /// Returns the schedule of the algorithm that the communicator's selection chooses.
     fn selected<'a>(member: Member<'a>, args: Self::Args<'a>) -> Schedule<'a> {
         let size = Self::SIZE.of(Self::data(member, args), member.size);
+        if let Some(times) = member.selection.measured_for(Self::OPERATION, member.size, size) {
+            return measured::schedule(times, Self::OPERATION, member, size);
+        }
         let index = member.selection.algorithm_index(Self::OPERATION, member.size, size);
         Self::by_choice(&Self::ALGORITHMS[index].choice, member, args)
     }

@@ -1,12 +1,17 @@
 //! Selection of the algorithm of a collective call.
 
+use std::sync::Arc;
+
+use pdes_core::SimDuration;
+
+use super::measured::{MeasuredTimes, UnmeasuredError};
 use super::operation::Operation;
 use super::selector::Selector;
 
 /// Selection of algorithms for a communicator: those of a selector, except where the user has chosen.
 ///
-/// For each call, the first of the user's rows whose bounds hold decides; then the algorithm chosen for the operation; then
-/// the selector.
+/// For each call, the first of the user's rows whose bounds hold decides; then measured times, if there are any of the operation; then
+/// the algorithm chosen for the operation; then the selector.
 ///
 /// ```
 /// use mpi_model::collective::{Operation, Selection, Selector};
@@ -25,6 +30,7 @@ pub struct Selection {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Choice {
     rows: Vec<(Bounds, usize)>,
+    measured: Option<Arc<MeasuredTimes>>,
     chosen: Option<usize>,
     /// Algorithm of the selector.
     by_selector: usize,
@@ -138,8 +144,48 @@ impl Selection {
     /// # Errors
     /// If there is no such algorithm.
     pub fn choose(&mut self, operation: Operation, algorithm: &str) -> Result<(), SelectionError> {
-        self.choices[operation as usize].chosen = Some(resolve(operation, algorithm)?);
+        let chosen = Some(resolve(operation, algorithm)?);
+        let choice = &mut self.choices[operation as usize];
+        (choice.chosen, choice.measured) = (chosen, None);
         Ok(())
+    }
+
+    /// Gives all calls of an operation for which no row holds measured times, in place of an algorithm.
+    pub fn measure(&mut self, operation: Operation, times: MeasuredTimes) {
+        self.choices[operation as usize].measured = Some(Arc::new(times));
+    }
+
+    /// Returns the measured times of an operation, if there are any.
+    pub fn measured(&self, operation: Operation) -> Option<&MeasuredTimes> {
+        self.choices[operation as usize].measured.as_deref()
+    }
+
+    /// Returns the times that a call takes in place of those of an algorithm; one rank alone has none.
+    pub(super) fn measured_for(
+        &self,
+        operation: Operation,
+        ranks: u32,
+        bytes: u64,
+    ) -> Option<&MeasuredTimes> {
+        let choice = &self.choices[operation as usize];
+        let is_measured = ranks > 1 && choice.row(ranks, bytes).is_none();
+        choice.measured.as_deref().filter(|_| is_measured)
+    }
+
+    /// Returns the measured time of a call.
+    ///
+    /// # Errors
+    /// Fails if nobody measured it.
+    pub(super) fn measured_time(
+        &self,
+        operation: Operation,
+        ranks: u32,
+        bytes: u64,
+    ) -> Result<SimDuration, UnmeasuredError> {
+        match self.measured(operation) {
+            Some(times) => times.time(operation, ranks, bytes),
+            None => MeasuredTimes::default().time(operation, ranks, bytes),
+        }
     }
 
     /// Chooses an algorithm for the calls within bounds for which no earlier row holds.
@@ -195,7 +241,9 @@ impl Selection {
     /// Returns whether any operation is costed in closed form: at its begin, by times of messages without contention.
     pub fn looks_ahead(&self) -> bool {
         let closed_forms = [Selector::Analytic.name(), Self::IN_NETWORK];
-        self.is_analytic() || closed_forms.into_iter().any(|algorithm| self.first_with(algorithm).is_some())
+        self.is_analytic()
+            || self.choices.iter().any(|choice| choice.measured.is_some())
+            || closed_forms.into_iter().any(|algorithm| self.first_with(algorithm).is_some())
     }
 
     /// Returns the first operation for which an algorithm is chosen.
@@ -210,12 +258,18 @@ impl Selection {
     /// Returns the index of the algorithm of a call in the table of its operation.
     pub(super) fn algorithm_index(&self, operation: Operation, ranks: u32, bytes: u64) -> usize {
         let choice = &self.choices[operation as usize];
+        choice.row(ranks, bytes).or(choice.chosen).unwrap_or(choice.by_selector)
+    }
+}
+
+impl Choice {
+    /// Returns the algorithm of the first row that holds.
+    fn row(&self, ranks: u32, bytes: u64) -> Option<usize> {
         let holds = |bounds: &Bounds| {
             bounds.ranks_below.is_none_or(|end| ranks < end)
                 && bounds.bytes_below.is_none_or(|end| bytes < end)
         };
-        let row = choice.rows.iter().find(|(bounds, _)| holds(bounds));
-        row.map(|&(_, place)| place).or(choice.chosen).unwrap_or(choice.by_selector)
+        self.rows.iter().find(|(bounds, _)| holds(bounds)).map(|&(_, place)| place)
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! A message of n bytes takes t(n) = 1016 + n.
 
+use mpi_model::collective::{Bounds, MeasuredTimes, Operation};
 use mpi_model::{ActionKind, Parameters, ReplayErrorKind, Selection, Selector};
+use pdes_core::SimDuration;
 
 use crate::runs::{RunResult, ends_with, program, reenact, run_with};
 
@@ -72,4 +74,46 @@ fn different_operations_in_closed_form_are_named() {
     let (expected, found) = (ActionKind::Barrier, ActionKind::Bcast);
     let peer = pdes_core::Rank::new(1);
     assert_eq!(kind, ReplayErrorKind::CollectiveMismatch { peer, expected, found });
+}
+
+/// Returns parameters with allreduces measured on four ranks: 100 to 300 bytes take 5000 to 7000.
+fn measured() -> Parameters {
+    let mut times = MeasuredTimes::default();
+    for (bytes, ticks) in [(100, 5000), (300, 7000)] {
+        times.add(4, bytes, SimDuration::from_picos(1000 * ticks));
+    }
+    let mut collectives = Selection::new(Selector::Default);
+    collectives.measure(Operation::Allreduce, times);
+    collectives
+        .add_row(Operation::Allreduce, Bounds { ranks_below: None, bytes_below: Some(9) }, "analytic")
+        .unwrap();
+    Parameters { collectives, ..reenact() }
+}
+
+#[test]
+fn measured_times_begin_when_the_last_rank_enters() {
+    let ends = |operation: &str| {
+        let programs: Vec<String> =
+            (0..4).map(|rank| format!("compute {}; {operation}", rank * 1000)).collect();
+        ends_with(&programs.iter().map(String::as_str).collect::<Vec<_>>(), &measured()).0
+    };
+    assert_eq!(ends("allreduce 100 0 6"), [3000.0 + 5000.0; 4]);
+    assert_eq!(ends("allreduce 150 0 6"), [3000.0 + 5500.0; 4]);
+    // A row of the user comes first.
+    assert_eq!(ends("allreduce 8 0 6"), [3000.0 + 2.0 * 1024.0; 4]);
+}
+
+#[test]
+fn what_was_not_measured_is_refused() {
+    let refused = |ranks: usize, bytes: u64| {
+        let text = program(&vec![format!("allreduce {bytes} 0 6").as_str(); ranks]);
+        let RunResult::Failed(_, _, kind) = run_with(&text, &measured()) else {
+            panic!("it was not measured")
+        };
+        kind.to_string()
+    };
+    assert!(
+        refused(4, 301).starts_with("allreduce of 301 B on 4 ranks was not measured, but from 100 to 300 B")
+    );
+    assert!(refused(3, 200).starts_with("allreduce of 3 ranks was not measured, but on 4"));
 }

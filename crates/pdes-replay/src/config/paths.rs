@@ -26,7 +26,7 @@ impl PathKey {
 }
 
 /// The keys whose values are paths.
-pub(super) const PATH_KEYS: [PathKey; 17] = [
+pub(super) const PATH_KEYS: [PathKey; 18] = [
     PathKey::new("trace", "path", "trace", PathUsage::Read),
     PathKey::new("job", "trace", "trace", PathUsage::Read),
     PathKey::new("job", "hosts", "hosts file", PathUsage::Read),
@@ -38,6 +38,7 @@ pub(super) const PATH_KEYS: [PathKey; 17] = [
     PathKey::new("packets", "route_file", "file of routes", PathUsage::Read),
     PathKey::new("parallel", "partition", "partition", PathUsage::Read),
     PathKey::new("parallel", "region_costs", "profile of regions", PathUsage::Read),
+    PathKey::new("mpi", "measured", "measured times", PathUsage::Read),
     PathKey::new("noise", "file", "trace of noise", PathUsage::Read),
     PathKey::new("checkpoint", "directory", "directory of checkpoints", PathUsage::Kept),
     PathKey::new("output", "report", "report", PathUsage::Written),
@@ -58,13 +59,34 @@ pub(crate) fn resolve_paths(table: &mut toml::Table, directory: &Path) {
             None => &mut [],
         };
         for value in tables.iter_mut().filter_map(|table| table.get_mut(key)) {
-            if let toml::Value::String(value) = value
-                && !(section == "parallel" && NAMED_PARTITIONS.contains(&value.as_str()))
-                && !(section == "network" && value == "auto")
-            {
-                *value = resolve_path(directory, value).to_string_lossy().into_owned();
-            }
+            strings(value, &mut |value| {
+                if !(section == "parallel" && NAMED_PARTITIONS.contains(&value.as_str()))
+                    && !(section == "network" && value == "auto")
+                {
+                    *value = resolve_path(directory, value).to_string_lossy().into_owned();
+                }
+            });
         }
+    }
+}
+
+/// Returns a path, or those in lists and tables of them.
+pub(super) fn texts(value: &toml::Value) -> Vec<&str> {
+    match value {
+        toml::Value::String(value) => vec![value],
+        toml::Value::Array(values) => values.iter().flat_map(texts).collect(),
+        toml::Value::Table(table) => table.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Changes a path, or those in lists and tables of them.
+fn strings(value: &mut toml::Value, change: &mut impl FnMut(&mut String)) {
+    match value {
+        toml::Value::String(value) => change(value),
+        toml::Value::Array(values) => values.iter_mut().for_each(|value| strings(value, change)),
+        toml::Value::Table(table) => table.iter_mut().for_each(|(_, value)| strings(value, change)),
+        _ => {}
     }
 }
 

@@ -4,6 +4,7 @@ mod checkpoints;
 mod collectives;
 mod epochs;
 mod jobs;
+mod measured;
 mod profiles;
 mod timeline;
 

@@ -291,6 +291,10 @@ pub(super) struct MpiSection {
     /// of the above.
     #[schemars(extend("x-default" = "none", "x-page" = "collectives.md"))]
     pub(super) table: BTreeMap<String, Vec<TableRow>>,
+    /// For each operation, files of times that nccl-tests measured, one for each number of ranks; before its algorithm, after the rows of
+    /// `table`.
+    #[schemars(extend("x-page" = "collectives.md"))]
+    pub(super) measured: BTreeMap<String, Vec<PathBuf>>,
     /// Size of the envelope of each message, beside its payload.
     #[schemars(extend("maximum" = 1_u64 << 48, "default" = Parameters::default().envelope.get()))]
     pub(super) envelope_bytes: Option<Size>,

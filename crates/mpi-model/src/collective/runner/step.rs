@@ -6,6 +6,7 @@ use super::Means;
 use super::operation::{RunningOperation, Wait};
 use crate::collective::{OneSided, Step};
 use crate::context::Failure;
+use crate::error::ReplayErrorKind;
 use crate::machine::Machine;
 use crate::observer::Analysis;
 use crate::point_to_point::{CollectiveMessage, MessageClass, ONE_SIDED, RequestId};
@@ -49,6 +50,13 @@ impl<'t> RunningOperation<'t> {
             Step::RecvToken { from } => self.receive_time(from, means),
             Step::UncontendedTransfers { peer, bytes, times } => {
                 self.charge_transfers(peer, bytes, times, means)?;
+            }
+            Step::Unmeasured { operation, bytes } => {
+                let ranks = self.communicator.group.len();
+                let selection = &means.point_to_point.parameters().collectives;
+                if let Err(source) = selection.measured_time(operation, ranks, bytes) {
+                    return Err(means.context.fail(ReplayErrorKind::Unmeasured(source)));
+                }
             }
             Step::Compute { flops } => {
                 if means.context.start_computation(flops, false, Some(self.index), means.outbox)? {

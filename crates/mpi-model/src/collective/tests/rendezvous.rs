@@ -169,6 +169,7 @@ impl Runner<'_> {
             }
             Step::WaitAll | Step::WaitEach => self.awaited = std::mem::take(&mut self.open),
             Step::Compute { flops } => assert!(flops > 0.0),
+            Step::Unmeasured { .. } => panic!("nothing is measured"),
             Step::Access { .. } => panic!("no file is accessed"),
             Step::Complete { .. } | Step::OneSided { .. } => panic!("no window is accessed"),
             Step::Sleep { duration } => assert!(duration > SimDuration::ZERO),

@@ -1,8 +1,8 @@
 //! Selection of the algorithms of collective operations.
 
-use mpi_model::collective::{Bounds, Operation, Selection, SelectionError, Selector};
+use mpi_model::collective::{Bounds, MeasuredTimes, Operation, Selection, SelectionError, Selector};
 
-use super::{ConfigError, value_error};
+use super::{ConfigError, measured, value_error};
 use crate::config::sections::MpiSection;
 
 /// Returns the selection: the selector, overridden by the choices for single operations and by the rows of tables.
@@ -27,7 +27,27 @@ pub(super) fn selection(section: &MpiSection) -> Result<Selection, ConfigError> 
             selection.add_row(operation, bounds, &row.algorithm).map_err(refused)?;
         }
     }
+    measure(&mut selection, section)?;
     Ok(selection)
+}
+
+/// Reads the measured times of operations.
+fn measure(selection: &mut Selection, section: &MpiSection) -> Result<(), ConfigError> {
+    for (name, files) in &section.measured {
+        let refused = |message| value_error("mpi", "measured", message);
+        let known = measured::PROGRAMS.map(|(operation, _)| operation);
+        let operation = known.into_iter().find(|operation| operation.name() == name).ok_or_else(|| {
+            let names = known.map(|operation| format!("{:?}", operation.name())).join(", ");
+            refused(format!("found {name:?}, expected {names}"))
+        })?;
+        if selection.chosen(operation).is_some() {
+            return Err(refused(format!("{name} has an algorithm, too (mpi.{name}): leave one of them out")));
+        }
+        let mut times = MeasuredTimes::default();
+        files.iter().try_for_each(|file| measured::add(&mut times, operation, file)).map_err(refused)?;
+        selection.measure(operation, times);
+    }
+    Ok(())
 }
 
 fn selector(name: Option<&str>) -> Result<Selector, ConfigError> {
