@@ -556,6 +556,38 @@ fn changed_buffers_of_pending_requests_are_named() {
     }
 }
 
+/// A message must not be received into memory of another that is pending; two may be sent from the same.
+#[test]
+fn buffers_that_pending_messages_share_are_named() {
+    let body = |first: &str, second: &str| {
+        format!(
+            "int got[8], sent[8] = {{0}};\nMPI_Request requests[4];\nMPI_Datatype even;\n\
+             MPI_Type_vector(2, 1, 2, MPI_INT, &even);\nMPI_Type_commit(&even);\n\
+             MPI_Irecv({first}, 0, MPI_COMM_WORLD, &requests[0]);\nMPI_Irecv({second}, 1, MPI_COMM_WORLD, &requests[1]);\n\
+             for (int i = 0; i < 2; i++) MPI_Isend(sent, 2, MPI_INT, rank, i, MPI_COMM_WORLD, &requests[2 + i]);\n\
+             MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);\n\
+             MPI_Irecv(got, 4, MPI_INT, rank, 0, MPI_COMM_WORLD, &requests[0]);\n\
+             MPI_Send(sent, 4, MPI_INT, rank, 0, MPI_COMM_WORLD);\nMPI_Wait(&requests[0], MPI_STATUS_IGNORE);\nMPI_Type_free(&even);"
+        )
+    };
+    let said = "the buffer of MPI_Irecv overlaps that of MPI_Irecv, which was not completed before";
+    let check = ["--set", "online.check_buffers=true"];
+    let cases = [
+        ("got, 4, MPI_INT, rank", "&got[3], 4, MPI_INT, rank", true),
+        ("got, 4, MPI_INT, rank", "&got[4], 4, MPI_INT, rank", false),
+        ("got, 1, even, rank", "&got[1], 1, even, rank", false),
+    ];
+    for (first, second, is_named) in cases {
+        let Some(program) = Program::with_body(&body(first, second)) else { return };
+        let checked = program.run(1, &check).success();
+        match is_named {
+            true => checked.stderr(contains(said).and(contains("called from"))),
+            false => checked.stderr(contains("overlaps").not()),
+        };
+        program.run(1, &[]).success().stderr(contains("overlaps").not());
+    }
+}
+
 #[test]
 fn static_programs_are_refused() {
     let folder = Folder::new();

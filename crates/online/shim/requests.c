@@ -205,6 +205,40 @@ static uint64_t contents_of(const void *buffer, uint64_t count, MPI_Datatype typ
   return hash;
 }
 
+struct span {
+  const char *begin, *end;
+};
+
+/* Where the data of a message lie; nowhere if its type has gaps, where others may lie. */
+static struct span span_of(const struct request *request)
+{
+  MPI_Aint lower, extent;
+  uint64_t bytes = packed_size(request->count, request->type);
+  REAL(Type_get_true_extent)(request->type, &lower, &extent);
+  if (bytes == 0 || bytes != (request->count - 1) * (uint64_t)extent_of(request->type) + (uint64_t)extent)
+    return (struct span){0};
+  const char *begin = (const char *)request->buffer + lower;
+  return (struct span){begin, begin + bytes};
+}
+
+/* Names the first two pending messages that share memory, into which one is received. */
+static void check_overlap(uint32_t index)
+{
+  static bool has_warned;
+  const struct request *request = &requests[index];
+  struct span span = span_of(request);
+  for (uint32_t i = 0; i < length && !has_warned && span.begin != span.end; i++) {
+    const struct request *other = &requests[i];
+    if (i == index || !other->is_active || !other->is_watched || (request->kind != REQUEST_RECEIVE && other->kind != REQUEST_RECEIVE))
+      continue;
+    struct span others = span_of(other);
+    if (others.begin >= span.end || span.begin >= others.end)
+      continue;
+    has_warned = true;
+    warn(request->made_by, "the buffer of %s overlaps that of %s, which was not completed before", request->made_by.name, other->made_by.name);
+  }
+}
+
 void watch_buffer(uint32_t index, const void *buffer, uint64_t count, MPI_Datatype type)
 {
   struct request *request = &requests[index];
@@ -217,6 +251,7 @@ void watch_buffer(uint32_t index, const void *buffer, uint64_t count, MPI_Dataty
   }
   request->is_watched = true;
   request->contents = contents_of(buffer, count, type);
+  check_overlap(index);
 }
 
 static void check_buffer(struct request *request)
