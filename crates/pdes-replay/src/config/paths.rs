@@ -60,9 +60,12 @@ pub(crate) fn resolve_paths(table: &mut toml::Table, directory: &Path) {
         };
         for value in tables.iter_mut().filter_map(|table| table.get_mut(key)) {
             strings(value, &mut |value| {
-                if !(section == "parallel" && NAMED_PARTITIONS.contains(&value.as_str()))
-                    && !(section == "network" && value == "auto")
-                {
+                let is_named = match section {
+                    "parallel" => NAMED_PARTITIONS.contains(&value.as_str()),
+                    "network" => value == "auto",
+                    _ => false,
+                };
+                if !is_named {
                     *value = resolve_path(directory, value).to_string_lossy().into_owned();
                 }
             });
