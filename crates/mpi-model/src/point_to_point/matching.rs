@@ -370,13 +370,15 @@ impl<Route: Copy> Ports<Route> {
 
     /// Returns the index of the port for messages from a rank; creates it on first use.
     pub(crate) fn port_of(&mut self, context: Context, peer: Rank) -> usize {
-        let table = &mut self.table;
         let by_context = self.by_context.get_or_insert_default();
-        let index = *by_context.entry((context, peer)).or_insert_with(|| {
-            table.push(Port::new(peer, None));
-            table.len() as u32 - 1
-        });
-        index as usize
+        // Looked up first: an entry would make room for another port each time.
+        if let Some(&index) = by_context.get(&(context, peer)) {
+            return index as usize;
+        }
+        let index = self.table.len();
+        self.table.push(Port::new(peer, None));
+        by_context.insert((context, peer), index as u32);
+        index
     }
 }
 
