@@ -38,6 +38,7 @@ impl Fabric<'_, '_> {
         let base = now.saturating_sub(MAX_WINDOW);
         let Node { first_port, outputs, .. } = self.nodes[node as usize];
         let ports = first_port..first_port + outputs;
+        let publishes = buffers.published.is_some();
         buffers.touched.first = first_port;
         let mut arrivals = order.iter();
         let mut next_arrival = || arrivals.next().map_or((IDLE, 0), |key| (base + (key >> 32), *key as u32));
@@ -48,7 +49,9 @@ impl Fabric<'_, '_> {
             if at >= end {
                 break;
             }
-            buffers.publish(node, ports.clone(), at);
+            if publishes {
+                buffers.publish(node, ports.clone(), at);
+            }
             while arrival == at {
                 self.enqueue(buffers, node, input, at);
                 (arrival, input) = next_arrival();
@@ -87,7 +90,9 @@ impl Fabric<'_, '_> {
         for word in 0..inputs.div_ceil(u64::BITS) {
             for bit in super::bits(occupied[(first_word + word) as usize]) {
                 let input = first_input + word * u64::BITS + bit;
-                for packet in &rings[input as usize] {
+                let ring = &rings[input as usize];
+                // Most have one packet, for which an iterator takes longer than places do.
+                for packet in (0..).map_while(|place| ring.get(place)) {
                     if packet.at >= end {
                         next = next.min(packet.at);
                         break;
@@ -282,10 +287,13 @@ impl Fabric<'_, '_> {
     fn give_credit_back(&mut self, buffers: &mut Buffers, queue: u32, bytes: u32, left: u64) {
         let (input, channel) = (self.first_input + queue / buffers.channels, queue % buffers.channels);
         let port = self.machine.input_ports[input as usize];
-        let back = left.saturating_add(self.machine.ports[port as usize].latency);
-        match port.checked_sub(self.first_port).filter(|&port| (port as usize) < self.ports.len()) {
-            Some(port) => self.add_credit(buffers, port, channel, (back, bytes)),
+        let own = port.checked_sub(self.first_port);
+        match own.and_then(|own| Some((own, self.ports.get(own as usize)?.latency))) {
+            Some((port, latency)) => {
+                self.add_credit(buffers, port, channel, (left.saturating_add(latency), bytes));
+            }
             None => {
+                let back = left.saturating_add(self.machine.ports[port as usize].latency);
                 let region = self.machine.region_of_port(port);
                 self.outgoing.push((region, FabricMessage::Credit { port, channel, back, bytes }));
             }

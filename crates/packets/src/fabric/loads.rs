@@ -182,8 +182,15 @@ impl Fabric<'_, '_> {
     }
 
     /// Takes in that packets wait while a port sends.
-    #[inline]
+    #[inline(always)]
     pub(super) fn contend(&mut self, port: u32, time: Range<u64>) {
+        if self.loads.is_some() {
+            self.record_contention(port, time);
+        }
+    }
+
+    #[inline(never)]
+    fn record_contention(&mut self, port: u32, time: Range<u64>) {
         let Some(loads) = &mut self.loads else { return };
         let until = &mut loads.ports[port as usize].contended_until;
         let from = time.start.max(*until);
