@@ -82,6 +82,8 @@ mod offload;
 mod one_sided;
 #[path = "replay/online.rs"]
 mod online;
+#[path = "replay/optimisation.rs"]
+mod optimisation;
 #[path = "replay/packets.rs"]
 mod packets;
 #[path = "replay/pages.rs"]

@@ -3,12 +3,12 @@
 //! A chart is a struct with its data, such as [`Bars`] or [`Lines`]; its `draw` returns an [`Svg`] of any width. A
 //! [`Figure`] is a chart with a name and a title; [`write_figures`] writes figures as files. An [`Explorer`] is a page whose
 //! scripts show data by charts of Apache ECharts and by tables that sort and filter, in the colours of a light or a dark
-//! background. The module [`quantity`] formats quantities with units, and needs no feature.
+//! background. The module [`quantity`] is that of `outputs`, and needs no feature.
 //!
 //! Drawings depend on their data only: equal data give equal bytes on every machine.
 //!
 //! # Features
-//! - `pictures` (default): charts and pages. Without it only [`quantity`] is left, and no dependency.
+//! - `pictures` (default): charts and pages. Without it only [`quantity`] is left.
 //!
 //! # Example
 //! ```
@@ -32,7 +32,8 @@ mod drawing;
 mod explorer;
 #[cfg(feature = "pictures")]
 mod file;
-pub mod quantity;
+
+pub use outputs::quantity;
 
 #[cfg(feature = "pictures")]
 pub use drawing::{

@@ -1,7 +1,9 @@
-//! Files that commands write: whole or not at all ([`AtomicFile`]), and never over their inputs ([`FileRoles`]).
+//! Files that commands write: whole or not at all ([`AtomicFile`]), and never over their inputs ([`FileRoles`]); and how
+//! [quantities](quantity) with units are written.
 
 mod atomic_file;
 mod json;
+pub mod quantity;
 mod roles;
 mod target;
 

@@ -1,6 +1,6 @@
 //! The speed of the machine on which the program of a trace ran, and what other hosts make of its computations.
 
-use figures::quantity::metric;
+use outputs::quantity::metric;
 use trace_mmap::WorkMetric;
 
 use crate::simulation::Simulation;

@@ -45,8 +45,7 @@ fn digits(value: f64) -> String {
 }
 
 /// Formats a number on an axis, without trailing zeros.
-#[cfg(feature = "pictures")]
-pub(crate) fn axis_number(value: f64) -> String {
+pub fn axis_number(value: f64) -> String {
     without_zeros(&format!("{value:.6}"))
 }
 
@@ -149,7 +148,6 @@ mod tests {
         assert_eq!(metric(1e9, "flop/s"), "1 Gflop/s");
     }
 
-    #[cfg(feature = "pictures")]
     #[test]
     fn axes_have_no_trailing_zeros() {
         assert_eq!([16000.0, 0.5, 0.0].map(axis_number), ["16000", "0.5", "0"]);
