@@ -51,7 +51,9 @@ pub struct FastForward {
 pub(crate) trait Cuttable<'t, M: Machine>: Segmented<'t, M> {
     /// All ranks stop at the boundaries of their iterations, each at its own clock, or the pacemaker does. At clocks of their own, events
     /// that depend on the order of time do not recur.
-    const STOPS_ALL: bool = false;
+    fn stops_all(&self) -> bool {
+        false
+    }
 
     /// Runs the ranks of this process from a cut, if there was one, to the first cut after one of them has come to an iteration boundary
     /// at which it stops, to their end, or until the interrupt. Returns the instant of the cut, if there is one.
@@ -81,18 +83,19 @@ pub(crate) trait Cuttable<'t, M: Machine>: Segmented<'t, M> {
 }
 
 /// The part of a simulation on this process.
-struct Simulated<'a, 't, M: Machine, S> {
+struct Simulated<'a, 't, M: Machine> {
     replay: &'a Replay<'t, M>,
     processes: &'a mut [RankProcess<'t, M>],
-    rest: &'a mut S,
+    rest: &'a mut dyn Cuttable<'t, M>,
 }
 
-impl<'t, M: Machine, S: Cuttable<'t, M>> State for Simulated<'_, 't, M, S> {
+impl<M: Machine> State for Simulated<'_, '_, M> {
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
         let Self { replay, processes, rest } = self;
         replay.visit(processes, visitor);
+        let stops_all = rest.stops_all();
         for process in &mut **processes {
-            if S::STOPS_ALL {
+            if stops_all {
                 process.visit_decisions(visitor);
             }
             process.visit(visitor);
@@ -104,7 +107,7 @@ impl<'t, M: Machine, S: Cuttable<'t, M>> State for Simulated<'_, 't, M, S> {
     }
 }
 
-impl<'t, M: Machine, S: Cuttable<'t, M>> Simulated<'_, 't, M, S> {
+impl<M: Machine> Simulated<'_, '_, M> {
     /// Observes the simulation; `None` where a part of it cannot recur.
     fn observe(&mut self, now: SimTime) -> Option<Observation> {
         let mut visitor = StateVisitor::observing(now);
@@ -178,11 +181,11 @@ impl RecurrenceSearch {
 
     /// Compares a cut with the earlier ones, and repeats the interval since one of them if it is equal. Returns the instant from which the
     /// run continues.
-    fn examine<'t, M: Machine, S: Cuttable<'t, M>>(
+    fn examine<M: Machine>(
         &mut self,
         cluster: &mut Cluster,
         cut: SimTime,
-        simulated: &mut Simulated<'_, 't, M, S>,
+        simulated: &mut Simulated<'_, '_, M>,
     ) -> Result<SimTime, RunError> {
         let mut at = cut;
         let distance = self.compare(cluster, &mut at, simulated)?;
@@ -194,11 +197,11 @@ impl RecurrenceSearch {
     }
 
     /// Returns the number of boundaries to the next cut.
-    fn compare<'t, M: Machine, S: Cuttable<'t, M>>(
+    fn compare<M: Machine>(
         &mut self,
         cluster: &mut Cluster,
         now: &mut SimTime,
-        simulated: &mut Simulated<'_, 't, M, S>,
+        simulated: &mut Simulated<'_, '_, M>,
     ) -> Result<u64, RunError> {
         let loop_id = |&stopping: &usize| simulated.processes[stopping].at_cut().loop_id();
         let loops: Vec<Option<u64>> = self.stopping.iter().map(loop_id).collect();
@@ -241,25 +244,25 @@ impl RecurrenceSearch {
     }
 
     /// Announces a period that begins now, and keeps the cut.
-    fn begin_period<'t, M: Machine, S: Cuttable<'t, M>>(
+    fn begin_period<M: Machine>(
         &mut self,
         at: SimTime,
         observation: Observation,
         watched: WatchedPeriod,
-        simulated: &mut Simulated<'_, 't, M, S>,
+        simulated: &mut Simulated<'_, '_, M>,
     ) {
         simulated.rest.watch_period(at, watched.length, watched.repetitions);
         self.candidate = Some(Cut { at, observation, ranks: simulated.ranks(), watched: Some(watched) });
     }
 
     /// Repeats the interval since an equal cut.
-    fn repeat<'t, M: Machine, S: Cuttable<'t, M>>(
+    fn repeat<M: Machine>(
         &mut self,
         cluster: &mut Cluster,
         now: &mut SimTime,
         before: &Cut,
         observation: Observation,
-        simulated: &mut Simulated<'_, 't, M, S>,
+        simulated: &mut Simulated<'_, '_, M>,
     ) -> Result<Repeated, RunError> {
         let at = *now;
         let ranks = simulated.ranks();
@@ -355,8 +358,8 @@ fn common_hash(cluster: &mut Cluster, own: blake3::Hash) -> Result<blake3::Hash,
 }
 
 /// A replay that is fast-forwarded.
-struct FastForwarded<'a, 't, M, S> {
-    inner: S,
+struct FastForwarded<'a, 't, M: Machine> {
+    inner: &'a mut dyn Cuttable<'t, M>,
     replay: &'a Replay<'t, M>,
     search: RecurrenceSearch,
     /// Last cut, shifted in time if iterations were skipped there.
@@ -372,36 +375,32 @@ pub(crate) struct ForwardedRun<'t, M: Machine> {
 }
 
 /// Runs the ranks of this process to their end, and skips iterations that repeat if `forwards` is true.
-pub(crate) fn run_forwarded<'t, M, S>(
+pub(crate) fn run_forwarded<'t, M: Machine<Error = RouteError>>(
     simulation: &Simulation,
     cluster: &mut Cluster,
     checkpoints: Option<&CheckpointPlan>,
     forwards: bool,
-    inner: &mut S,
+    inner: &mut dyn Cuttable<'t, M>,
     sources: (&'t [Replay<'t, M>], Option<&Spool>, &[LpId]),
     progress: &Progress,
-) -> Result<ForwardedRun<'t, M>, RunError>
-where
-    M: Machine<Error = RouteError>,
-    S: Cuttable<'t, M>,
-{
+) -> Result<ForwardedRun<'t, M>, RunError> {
     if !forwards {
         let (run, checkpoints) = run_to_end(simulation, cluster, checkpoints, inner, sources, progress)?;
         return Ok(ForwardedRun { run, checkpoints, fast_forward: None });
     }
     let records = simulation.records_links() || simulation.spec().host_loads;
     let watches = records || simulation.uses_storage();
-    let search = RecurrenceSearch::new(watches && !S::STOPS_ALL);
+    let search = RecurrenceSearch::new(watches && !inner.stops_all());
     let [replay] = sources.0 else { unreachable!("several programs are not fast-forwarded") };
     let mut forwarded = FastForwarded { inner, replay, search, cut: None };
     let (run, checkpoints) = run_to_end(simulation, cluster, checkpoints, &mut forwarded, sources, progress)?;
     Ok(ForwardedRun { run, checkpoints, fast_forward: Some(forwarded.search.found) })
 }
 
-impl<'t, M: Machine<Error = RouteError>, S: Cuttable<'t, M>> Segmented<'t, M>
-    for FastForwarded<'_, 't, M, &mut S>
-{
-    const IN_TIME_ORDER: bool = S::IN_TIME_ORDER;
+impl<'t, M: Machine<Error = RouteError>> Segmented<'t, M> for FastForwarded<'_, 't, M> {
+    fn is_in_time_order(&self) -> bool {
+        self.inner.is_in_time_order()
+    }
 
     fn run(
         &mut self,
@@ -411,8 +410,9 @@ impl<'t, M: Machine<Error = RouteError>, S: Cuttable<'t, M>> Segmented<'t, M>
         progress: &Progress,
     ) -> Result<MemberRun<'t, M>, RunError> {
         let Self { inner, replay, search, cut } = self;
+        let stops_all = inner.stops_all();
         search.stopping =
-            if S::STOPS_ALL { (0..processes.len()).collect() } else { pacemaker(cluster, &mut processes)? };
+            if stops_all { (0..processes.len()).collect() } else { pacemaker(cluster, &mut processes)? };
         let before = sum(cluster, processes.iter().map(RankProcess::actions).sum())?;
         let (mut steps, skipped_before) = (0, search.found.skipped_actions);
         loop {
@@ -421,7 +421,7 @@ impl<'t, M: Machine<Error = RouteError>, S: Cuttable<'t, M>> Segmented<'t, M>
             let Some(reached) = reached else { return Ok(Run { steps, ..run }) };
             *cut = Some(reached);
             let is_interrupted = sum(cluster, interrupt.is_requested().into())? > 0;
-            if is_interrupted && !S::STOPS_ALL {
+            if is_interrupted && !stops_all {
                 return Ok(Run { steps, ..run });
             }
             processes = run.processes;
@@ -472,7 +472,9 @@ impl<'t, M> Cuttable<'t, M> for FreeRunning
 where
     M: Machine<WorkRequest = Infallible, Error = RouteError>,
 {
-    const STOPS_ALL: bool = true;
+    fn stops_all(&self) -> bool {
+        true
+    }
 
     fn run_to_cut(
         &mut self,

@@ -131,18 +131,14 @@ impl Simulation {
 }
 
 /// Runs the ranks to their end, and keeps their states or begins with some.
-pub(super) fn run_sharing<'t, M, S>(
+pub(super) fn run_sharing<'t, M: Machine<Error = RouteError>>(
     simulation: &Simulation,
     cluster: &mut Cluster,
     sharing: &PastSharing,
-    segmented: &mut S,
+    segmented: &mut dyn Segmented<'t, M>,
     (worlds, mine): (&'t [Replay<'t, M>], &[LpId]),
     progress: &Progress,
-) -> Result<MemberRun<'t, M>, RunError>
-where
-    M: Machine<Error = RouteError>,
-    S: Segmented<'t, M>,
-{
+) -> Result<MemberRun<'t, M>, RunError> {
     let anew = || processes_of(worlds, mine).map_err(|(lp, error)| simulation.locate(lp, error));
     let (instants, states) = match sharing {
         PastSharing::GoesOn(past) => {
@@ -183,17 +179,13 @@ where
 
 impl PastState {
     /// Takes the state before an instant.
-    fn of<'t, M, S>(
+    fn of<'t, M: Machine<Error = RouteError>>(
         cluster: &mut Cluster,
         instant: SimTime,
-        segmented: &mut S,
+        segmented: &mut dyn Segmented<'t, M>,
         worlds: &[Replay<'t, M>],
         processes: &mut [RankProcess<'t, M>],
-    ) -> Result<Self, RunError>
-    where
-        M: Machine<Error = RouteError>,
-        S: Segmented<'t, M>,
-    {
+    ) -> Result<Self, RunError> {
         // Ranks are ahead of the network by times that their library takes.
         let clocks =
             processes.iter().map(|process| process.clock().saturating_add(SimDuration::from_picos(1)));
@@ -207,18 +199,14 @@ impl PastState {
     }
 
     /// Restores the state.
-    fn restore<'t, M, S>(
+    fn restore<'t, M: Machine<Error = RouteError>>(
         &self,
         simulation: &Simulation,
-        segmented: &mut S,
+        segmented: &mut dyn Segmented<'t, M>,
         worlds: &'t [Replay<'t, M>],
         mine: &[LpId],
         progress: &Progress,
-    ) -> Result<Vec<RankProcess<'t, M>>, RunError>
-    where
-        M: Machine<Error = RouteError>,
-        S: Segmented<'t, M>,
-    {
+    ) -> Result<Vec<RankProcess<'t, M>>, RunError> {
         self.programs.clone().restore(worlds, true);
         let foreign = || RunError::from(ForeignPast("the state".to_owned()));
         segmented.restore(&self.network).map_err(|_| foreign())?;

@@ -29,7 +29,9 @@ use crate::simulation::{MemberRun, RunError, Simulation, agree, gather, on_clust
 /// several processes all call the same functions.
 pub(crate) trait Segmented<'t, M: Machine> {
     /// Events are simulated in the order of time.
-    const IN_TIME_ORDER: bool = false;
+    fn is_in_time_order(&self) -> bool {
+        false
+    }
 
     /// Runs the ranks of this process to their end, or until the interrupt.
     fn run(
@@ -86,7 +88,9 @@ pub(crate) struct InTimeOrder<'r, 'm, N> {
 }
 
 impl<'t, 'm, N: NetworkModel<NetworkTag> + Send> Segmented<'t, SharedMachine<'m>> for InTimeOrder<'_, 'm, N> {
-    const IN_TIME_ORDER: bool = true;
+    fn is_in_time_order(&self) -> bool {
+        true
+    }
 
     fn run(
         &mut self,
@@ -138,18 +142,14 @@ impl<'t, 'm, N: NetworkModel<NetworkTag> + Send> Cuttable<'t, SharedMachine<'m>>
 
 /// Runs the ranks of this process to their end, in segments between checkpoints if there are any, from the last checkpoint if that is
 /// requested.
-pub(crate) fn run_to_end<'t, M, S>(
+pub(crate) fn run_to_end<'t, M: Machine<Error = RouteError>>(
     simulation: &Simulation,
     cluster: &mut Cluster,
     checkpoints: Option<&CheckpointPlan>,
-    segmented: &mut S,
+    segmented: &mut dyn Segmented<'t, M>,
     (worlds, spool, mine): (&'t [Replay<'t, M>], Option<&Spool>, &[LpId]),
     progress: &Progress,
-) -> Result<(MemberRun<'t, M>, Option<CheckpointSummary>), RunError>
-where
-    M: Machine<Error = RouteError>,
-    S: Segmented<'t, M>,
-{
+) -> Result<(MemberRun<'t, M>, Option<CheckpointSummary>), RunError> {
     if let Some(sharing) = simulation.past() {
         let sources = (worlds, mine);
         let run = run_sharing(simulation, cluster, sharing, segmented, sources, progress)?;
@@ -169,10 +169,10 @@ where
 }
 
 /// A replay in segments between checkpoints.
-struct CheckpointSegments<'r, 't, M, S> {
+struct CheckpointSegments<'r, 't, M: Machine> {
     simulation: &'r Simulation,
     plan: &'r CheckpointPlan,
-    segmented: &'r mut S,
+    segmented: &'r mut dyn Segmented<'t, M>,
     worlds: &'t [Replay<'t, M>],
     /// Events of the timeline, if there is one.
     spool: Option<&'r Spool>,
@@ -183,11 +183,7 @@ struct CheckpointSegments<'r, 't, M, S> {
     summary: CheckpointSummary,
 }
 
-impl<'t, M, S> CheckpointSegments<'_, 't, M, S>
-where
-    M: Machine<Error = RouteError>,
-    S: Segmented<'t, M>,
-{
+impl<'t, M: Machine<Error = RouteError>> CheckpointSegments<'_, 't, M> {
     /// Runs all segments. A forged state may pass all checks and break a law later: that is an error of the file, not of the run.
     fn run_guarded(&mut self, cluster: &mut Cluster) -> Result<MemberRun<'t, M>, RunError> {
         match catch_unwind(AssertUnwindSafe(|| self.run(cluster))) {
@@ -207,10 +203,11 @@ where
         let is_first = cluster.member() == 0;
         let opened = self.plan.open(&self.identity, is_first).map_err(RunError::from);
         let mut opened = agree(cluster, opened)?;
+        let in_time_order = self.segmented.is_in_time_order();
         match opened.as_ref().map(|opened| opened.header().in_time_order) {
-            Some(true) if !S::IN_TIME_ORDER => return Err(RunError::InTimeOrder),
+            Some(true) if !in_time_order => return Err(RunError::InTimeOrder),
             // Regions were tried before, until a rank depended on the order of time.
-            Some(false) if S::IN_TIME_ORDER => opened = None,
+            Some(false) if in_time_order => opened = None,
             _ => {}
         }
         let found = opened.as_ref().map(|opened| opened.header().actions);
@@ -360,7 +357,7 @@ where
             actions,
             replayed_s,
             programs: ProgramStates::of(self.worlds, findings.unwrap_or_default()),
-            in_time_order: S::IN_TIME_ORDER,
+            in_time_order: self.segmented.is_in_time_order(),
             events: events.clone(),
         };
         let bytes = file::write(&self.plan.path(), &header, network, states)?;
