@@ -55,7 +55,9 @@ impl Case {
             .into_iter()
             .flat_map(|queues| ROUTINGS.map(|routing| Self::new(&tree, queues, routing)));
         let on_dragonfly = OF_DRAGONFLIES.map(|routing| Self::new(&dragonfly, "credits", routing));
-        on_tree.chain(on_dragonfly).collect()
+        // Marks need output queues.
+        let reps = Self::new(&tree, "fifo", "reps");
+        on_tree.chain(on_dragonfly).chain([reps]).collect()
     }
 
     /// Routers publish their loads at aligned instants, and groups are whole.

@@ -318,6 +318,12 @@ pub enum PacketError {
          \"loop\", or packets.congestion = \"none\""
     )]
     NoWindow,
+    /// No acknowledgements tell of marks.
+    #[error(
+        "packets.routing = \"reps\" learns from acknowledgements which packets met long output queues: set packets.queues = \"fifo\", \
+         packets.in_flight = \"loop\" and packets.congestion = \"none\" or \"dctcp\", or packets.routing = \"spray\""
+    )]
+    NoFeedback,
     /// Nothing bounds what a message sends before its receiver knows of it.
     #[error(
         "packets.congestion = \"receiver-credits\" lets a message send the limit of the loop before credits come: set packets.in_flight = \

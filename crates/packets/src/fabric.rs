@@ -34,7 +34,7 @@ use crate::parameters::{PacketRouting, Switching};
 use credits::Buffers;
 use delivery::Partial;
 use flowlets::Flowlets;
-use injection::{Injection, Stream};
+use injection::{Answer, Injection, Stream};
 use loads::Loads;
 use nodes::{Far, IDLE, Node, NodeQueue, Port};
 use pacing::Pacing;
@@ -153,7 +153,7 @@ pub(crate) enum FabricMessage {
     /// A packet reaches an input port; `tail` is the arrival of its last byte.
     Packet { input: u32, packet: Packet, tail: u64 },
     /// A packet of a message has arrived.
-    Acknowledgement { at: u64, message: MessageKey, is_marked: bool },
+    Acknowledgement { message: MessageKey, answer: Answer },
     /// The buffer of a channel behind an output port has room again, of which the port learns at an instant.
     Credit { port: u32, channel: u32, back: u64, bytes: u32 },
 }
@@ -381,7 +381,11 @@ impl Fabric<'_, '_> {
             return port;
         }
         let Self { machine, nodes, .. } = &*self;
-        let number = if machine.parameters.routing == PacketRouting::Ecmp { 0 } else { packet.number() };
+        let number = match machine.parameters.routing {
+            PacketRouting::Ecmp => 0,
+            PacketRouting::Reps => packet.entropy().into(),
+            _ => packet.number(),
+        };
         let hash = choice(machine.parameters.seed, packet.message, number, nodes[node as usize].number);
         let first = first_choice((ports, shares), hash);
         if !machine.parameters.routing.chooses_by_load() {

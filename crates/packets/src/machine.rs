@@ -183,6 +183,12 @@ impl<'p> PacketMachine<'p> {
                 return Err(PacketError::NoWindow);
             }
             Congestion::ReceiverCredits if is_unlimited => return Err(PacketError::NoFirstWindow),
+            congestion if parameters.routing == PacketRouting::Reps => {
+                let answers_are_credits = congestion == Congestion::ReceiverCredits;
+                if is_unlimited || answers_are_credits || parameters.queues == Queues::Credits {
+                    return Err(PacketError::NoFeedback);
+                }
+            }
             _ => {}
         }
         let graph = NetworkGraph::of(platform)?;

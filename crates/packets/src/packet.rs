@@ -42,7 +42,8 @@ pub(crate) struct Packet {
     number: u32,
     /// Payload and header.
     pub(crate) bytes: u32,
-    /// Place of its next port among the static routes of the region; between regions, the number of links behind it.
+    /// Place of its next port among the static routes of the region; between regions, the number of links behind it. With `reps` the upper
+    /// half is its entropy.
     pub(crate) path: u32,
 }
 
@@ -68,6 +69,17 @@ impl Packet {
     #[inline]
     pub(crate) fn is_last(&self) -> bool {
         self.number & LAST != 0
+    }
+
+    /// Returns the number by which nodes choose with `reps`.
+    #[inline]
+    pub(crate) fn entropy(&self) -> u16 {
+        (self.path >> u16::BITS) as u16
+    }
+
+    /// Returns the packet with a number by which nodes choose.
+    pub(crate) fn with_entropy(self, entropy: u16) -> Self {
+        Self { path: u32::from(entropy) << u16::BITS | self.path, ..self }
     }
 
     /// Returns the packet, marked if its arrival is to be acknowledged.

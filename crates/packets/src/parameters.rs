@@ -40,7 +40,7 @@ pub struct PacketParameters {
     pub in_flight: Option<InFlight>,
     /// Reaction of a message when queues grow.
     pub congestion: Congestion,
-    /// With `dctcp`: a packet that finds more than this before an output is marked.
+    /// With `dctcp` and `reps`: a packet that finds more than this before an output is marked.
     #[schemars(extend("x-unit" = "B"))]
     pub mark_bytes: u32,
     /// Seed of the hashes by which packets choose their ways.
@@ -194,7 +194,7 @@ pub enum Switching {
     CutThrough,
 }
 
-/// How a packet finds its way. Those of `ecmp`, `spray`, `adaptive` and `flowlets` are shortest in number of links.
+/// How a packet finds its way. Those of `ecmp` to `reps` are shortest in number of links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PacketRouting {
@@ -210,6 +210,10 @@ pub enum PacketRouting {
     /// Each switch chooses as with `adaptive` for the first packet of two hosts after a pause; those behind it stay together (Vanini et
     /// al., "Let It Flow: Resilient Asymmetric Load Balancing with Flowlet Switching", 2017).
     Flowlets,
+    /// Each switch chooses by a hash of both hosts and a number that the sender gives the packet: one that comes back by an acknowledgement
+    /// without a mark, or else a new one. So packets leave routes on which queues grow, such as those over slow links (Bonato et al., "REPS:
+    /// Recycled Entropy Packet Spraying for Adaptive Load Balancing and Failure Mitigation", 2024).
+    Reps,
     /// In a dragonfly over a third group, in a torus over a third host, in other networks of switches over a third switch, which a hash of the packet chooses (Valiant, "A Scheme for Fast Parallel Communication", 1982).
     Valiant,
     /// The first router chooses between the way of `minimal` and that of `valiant`: bytes before its own outputs times
@@ -225,12 +229,13 @@ pub enum PacketRouting {
 
 impl PacketRouting {
     /// All routings.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Minimal,
         Self::Ecmp,
         Self::Spray,
         Self::Adaptive,
         Self::Flowlets,
+        Self::Reps,
         Self::Valiant,
         Self::UgalL,
         Self::UgalG,
@@ -245,6 +250,7 @@ impl PacketRouting {
             Self::Spray => "spray",
             Self::Adaptive => "adaptive",
             Self::Flowlets => "flowlets",
+            Self::Reps => "reps",
             Self::Valiant => "valiant",
             Self::UgalL => "ugal-l",
             Self::UgalG => "ugal-g",
@@ -254,7 +260,7 @@ impl PacketRouting {
 
     /// Returns whether packets take any shortest ways, which avoid links that have failed.
     pub fn avoids_links(self) -> bool {
-        matches!(self, Self::Ecmp | Self::Spray | Self::Adaptive | Self::Flowlets)
+        matches!(self, Self::Ecmp | Self::Spray | Self::Adaptive | Self::Flowlets | Self::Reps)
     }
 
     /// Returns whether nodes choose among shortest ways by what waits for them.

@@ -337,7 +337,10 @@ fn check_channels(platform: &Platform) -> Result<String, String> {
         let parameters = PacketParameters { queues: Queues::Credits, routing, ..PacketParameters::default() };
         let machine = match PacketMachine::new(platform, &parameters, (&hosts, 1)) {
             Ok(machine) => machine,
-            Err(PacketError::NoChoice { .. } | PacketError::NoGroups { .. }) => continue,
+            // Without a choice, or with queues that have no channels.
+            Err(PacketError::NoChoice { .. } | PacketError::NoGroups { .. } | PacketError::NoFeedback) => {
+                continue;
+            }
             Err(error) => return Ok(error.to_string()),
         };
         let is_known = routing.avoids_links() && std::mem::replace(&mut knows_shortest, true);

@@ -102,7 +102,8 @@ impl<'m, 'p> Fabric<'m, 'p> {
             counts: FabricCounts::default(),
             recorded: None,
             loads: None,
-            marks: machine.parameters.congestion == Congestion::Dctcp,
+            marks: machine.parameters.congestion == Congestion::Dctcp
+                || machine.parameters.routing == PacketRouting::Reps,
             pacing,
             flowlets: (machine.parameters.routing == PacketRouting::Flowlets)
                 .then(|| Box::new(Flowlets::new(machine))),

@@ -2,7 +2,7 @@
 
 use netmodel::RouteError;
 
-use super::{Fabric, FabricMessage, PacketArrival, Report, ReportKind};
+use super::{Answer, Fabric, FabricMessage, PacketArrival, Report, ReportKind};
 use crate::packet::{MessageKey, Packet};
 
 /// What has arrived of a message.
@@ -26,7 +26,7 @@ impl Fabric<'_, '_> {
         if self.pacing.is_some() {
             self.reports.push(Report { at, message, kind: ReportKind::Received });
         } else if packet.is_acknowledged() {
-            self.answer(message, at, packet.is_marked());
+            self.answer(message, Answer { at, is_marked: packet.is_marked(), entropy: packet.entropy() });
         }
         if packet.is_last() && (packet.number() == 0 || self.machine.parameters.routing.keeps_order()) {
             self.reports.push(Report { at, message, kind: ReportKind::Arrived });
@@ -45,13 +45,13 @@ impl Fabric<'_, '_> {
         }
     }
 
-    /// Sends an acknowledgement or a credit to the sender of a message at an instant.
-    pub(super) fn answer(&mut self, message: MessageKey, at: u64, is_marked: bool) {
+    /// Sends an acknowledgement or a credit to the sender of a message, at the instant of the answer.
+    pub(super) fn answer(&mut self, message: MessageKey, answer: Answer) {
         let region = self.machine.home(message.src);
         if region == self.region {
-            self.acknowledge(message, at, is_marked);
+            self.acknowledge(message, answer);
         } else {
-            self.outgoing.push((region, FabricMessage::Acknowledgement { at, message, is_marked }));
+            self.outgoing.push((region, FabricMessage::Acknowledgement { message, answer }));
         }
     }
 
@@ -61,9 +61,7 @@ impl Fabric<'_, '_> {
     /// If there is no route for a packet, which its sender has found.
     pub(crate) fn receive(&mut self, message: FabricMessage) -> Result<(), RouteError> {
         match message {
-            FabricMessage::Acknowledgement { at, message, is_marked } => {
-                self.acknowledge(message, at, is_marked);
-            }
+            FabricMessage::Acknowledgement { message, answer } => self.acknowledge(message, answer),
             FabricMessage::Credit { port, channel, back, bytes } => {
                 let mut buffers = self.buffers.take().expect("all regions have credits");
                 self.add_credit(&mut buffers, port - self.first_port, channel, (back, bytes));

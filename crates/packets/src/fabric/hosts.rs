@@ -1,13 +1,16 @@
 //! Hosts: their network interfaces, and what they forward.
 
+use std::collections::VecDeque;
+
 use netmodel::{HostId, RouteError};
 
-use super::injection::{Injection, Stream, Window};
+use super::injection::{Answer, Injection, Stream, Window};
 use super::nodes::{IDLE, Node};
 use super::routes::Pair;
 use super::{Fabric, Report, ReportKind};
 use crate::machine::{MAX_WINDOW, Ways};
 use crate::packet::{MAX_PACKETS, MessageKey, Packet};
+use crate::{Congestion, PacketParameters, PacketRouting};
 
 impl Fabric<'_, '_> {
     /// Finds the route between two hosts.
@@ -205,7 +208,9 @@ impl Fabric<'_, '_> {
             (port, if self.machine.routes_at_hosts() { 0 } else { first.path })
         };
         let mut stream = Stream::new(message, packets as u32, last, (port, path), limit);
-        stream.window = stream.limit.filter(|_| self.marks).map(Window::new);
+        let PacketParameters { congestion, routing, .. } = self.machine.parameters;
+        stream.window = stream.limit.filter(|_| congestion == Congestion::Dctcp).map(Window::new);
+        stream.recycled = (routing == PacketRouting::Reps).then(VecDeque::new);
         if let Some(limit) = stream.limit.filter(|_| self.pacing.is_some()) {
             stream.answers -= limit;
         }
@@ -257,12 +262,12 @@ impl Fabric<'_, '_> {
         self.set_deadline(node);
     }
 
-    /// Takes in that an acknowledgement or a credit for a message was sent at an instant.
-    pub(super) fn acknowledge(&mut self, message: MessageKey, sent_at: u64, is_marked: bool) {
+    /// Takes in that an acknowledgement or a credit for a message was sent at the instant of the answer.
+    pub(super) fn acknowledge(&mut self, message: MessageKey, sent: Answer) {
         let place = self.stream_places[&message];
-        let at = sent_at.saturating_add(self.routes.known_pair(message).back);
+        let at = sent.at.saturating_add(self.routes.known_pair(message).back);
         let stream = &mut self.streams[place as usize];
-        if stream.add_acknowledgement(at, is_marked) {
+        if stream.add_acknowledgement(Answer { at, ..sent }) {
             self.reports.push(Report { at, message, kind: ReportKind::Resumed });
         }
         if stream.is_over() {

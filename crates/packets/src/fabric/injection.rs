@@ -37,12 +37,24 @@ pub(super) struct Stream {
     pub(super) answers: u32,
     /// Those that have come.
     pub(super) returned: u32,
-    /// Those that are known and have not come: instants \[ps\], and whether their packets were marked.
-    pub(super) acknowledged: VecDeque<(u64, bool)>,
+    /// Those that are known and have not come, in their order.
+    pub(super) acknowledged: VecDeque<Answer>,
+    /// With `reps`: entropies of packets that came back without a mark, the next one first.
+    pub(super) recycled: Option<VecDeque<u16>>,
     /// Window of which the limit is a part, if marks change it.
     pub(super) window: Option<Window>,
     /// The message waits for an acknowledgement; the earliest that is known, if there is one.
     pub(super) waits: Option<Option<u64>>,
+}
+
+/// What an acknowledgement or a credit tells the sender. The order of those of one instant is that of marks and entropies, whatever came first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Answer {
+    /// \[ps\]
+    pub(super) at: u64,
+    pub(super) is_marked: bool,
+    /// That of the packet, with `reps`.
+    pub(super) entropy: u16,
 }
 
 /// A window of packets that changes by marks.
@@ -109,6 +121,7 @@ impl Stream {
             answers: limit.map_or(0, |_| packets),
             returned: 0,
             acknowledged: VecDeque::new(),
+            recycled: None,
             window: None,
             waits: None,
         }
@@ -131,22 +144,30 @@ impl Stream {
         let is_last = self.sent == self.packets;
         let mut packet = Packet::new(at, self.message, number, is_last, bytes);
         packet.path = self.path;
+        if let Some(recycled) = &mut self.recycled {
+            packet = packet.with_entropy(recycled.pop_front().unwrap_or(number as u16));
+        }
         packet.acknowledged_if(self.limit.is_some())
     }
 
     /// Returns whether the message must wait at an instant before it sends another packet, and until when if that is known.
     pub(super) fn check_limit(&mut self, at: u64) -> bool {
         let Some(mut limit) = self.limit else { return false };
-        while let Some(&(_, is_marked)) = self.acknowledged.front().filter(|(back, _)| *back <= at) {
+        while let Some(&Answer { is_marked, entropy, .. }) =
+            self.acknowledged.front().filter(|answer| answer.at <= at)
+        {
             self.acknowledged.pop_front();
             self.returned += 1;
+            if let Some(recycled) = self.recycled.as_mut().filter(|_| !is_marked) {
+                recycled.push_back(entropy);
+            }
             if let Some(window) = &mut self.window {
                 limit = window.acknowledge(is_marked);
             }
         }
         self.limit = Some(limit);
         let waits = self.sent - self.returned >= limit;
-        self.waits = waits.then(|| self.acknowledged.front().map(|&(back, _)| back));
+        self.waits = waits.then(|| self.acknowledged.front().map(|answer| answer.at));
         waits
     }
 
@@ -157,19 +178,18 @@ impl Stream {
             return 1;
         }
         self.limit.map_or(u32::MAX, |limit| {
-            let returned = self.acknowledged.partition_point(|&(back, _)| back <= at) as u32;
+            let returned = self.acknowledged.partition_point(|answer| answer.at <= at) as u32;
             limit + self.returned + returned - self.sent
         })
     }
 
-    /// Adds an acknowledgement that comes at an instant; returns whether the message waits for it.
-    pub(super) fn add_acknowledgement(&mut self, at: u64, is_marked: bool) -> bool {
-        // The order of equal instants is that of marks, whatever came first.
-        let place = self.acknowledged.partition_point(|&known| known <= (at, is_marked));
-        self.acknowledged.insert(place, (at, is_marked));
+    /// Adds an acknowledgement that comes; returns whether the message waits for it.
+    pub(super) fn add_acknowledgement(&mut self, answer: Answer) -> bool {
+        let place = self.acknowledged.partition_point(|&known| known <= answer);
+        self.acknowledged.insert(place, answer);
         match &mut self.waits {
-            Some(until) if until.is_none_or(|until| at < until) => {
-                *until = Some(at);
+            Some(until) if until.is_none_or(|until| answer.at < until) => {
+                *until = Some(answer.at);
                 true
             }
             _ => false,

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::nodes::Node;
 use super::state::visit_by_message;
-use super::{Fabric, Report, ReportKind, transmission};
+use super::{Answer, Fabric, Report, ReportKind, transmission};
 use crate::machine::PacketMachine;
 use crate::packet::{MessageKey, visit_busy_until, visit_picos};
 
@@ -163,7 +163,7 @@ impl Fabric<'_, '_> {
                 queue.push_back(message);
             }
             *busy_until = at.max(*busy_until).saturating_add(*packet_time);
-            self.answer(message, at, false);
+            self.answer(message, Answer { at, is_marked: false, entropy: 0 });
         }
         self.pacing = Some(pacing);
     }

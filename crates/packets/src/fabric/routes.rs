@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::machine::{PacketMachine, Ways};
 use crate::packet::MessageKey;
-use crate::parameters::InFlight;
+use crate::parameters::{InFlight, PacketRouting};
 
 /// Output ports of the static routes that packets of a region take, as numbers in the region.
 #[derive(Debug, Default)]
@@ -76,9 +76,10 @@ impl StaticRoutes {
             let round_trip_and_limit = (machine.parameters.in_flight() == InFlight::Loop).then(|| {
                 let time = |&link| {
                     let rate = machine.ports[machine.port_of(link) as usize].picos_per_byte;
-                    // Packets go around a link that has failed, on links as fast as it was.
+                    // Packets go around a link that has failed, on links as fast as it was, and with `reps` around slow ones.
+                    let is_left = rate.is_infinite() || machine.parameters.routing == PacketRouting::Reps;
                     let usual = 1e12 / machine.platform.link(link).bandwidth;
-                    super::transmission(machine.packet_size(), if rate.is_finite() { rate } else { usual })
+                    super::transmission(machine.packet_size(), if is_left { usual } else { rate })
                 };
                 let delay: u64 = there.iter().map(time).sum::<u64>() + latency(&there) + back;
                 let narrowest = there.iter().map(time).max().unwrap_or(1);

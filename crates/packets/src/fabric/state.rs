@@ -5,7 +5,7 @@ use pdes_core::{State, StateVisitor};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::delivery::Partial;
-use super::injection::{Injection, Stream};
+use super::injection::{Answer, Injection, Stream};
 use super::nodes::{IDLE, NodeQueue};
 use super::{Fabric, FabricCounts, Report};
 use crate::packet::{MessageKey, visit_busy_until, visit_picos};
@@ -199,6 +199,7 @@ impl Stream {
             answers,
             returned,
             acknowledged,
+            recycled,
             window,
             waits,
         } = self;
@@ -208,10 +209,12 @@ impl Stream {
             .for_each(|part| visitor.plain(part));
         visitor.plain(limit);
         visitor.compare(&acknowledged.len());
-        for (back, is_marked) in acknowledged {
-            visit_picos(back, visitor);
+        for Answer { at, is_marked, entropy } in acknowledged {
+            visit_picos(at, visitor);
             visitor.compare(is_marked);
+            visitor.compare(entropy);
         }
+        visitor.compare(recycled);
         window.iter_mut().for_each(|window| window.visit(visitor));
         visitor.compare(&waits.map(|until| until.is_some()));
         waits.iter_mut().flatten().for_each(|until| visit_picos(until, visitor));

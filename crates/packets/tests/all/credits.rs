@@ -171,7 +171,8 @@ fn each_routing_has_as_many_channels_as_it_needs() {
     let shape =
         "kind = 'dragonfly', groups = 4, blue = 1, chassis = 1, black = 1, blades = 4, green = 1, nodes = 1";
     let platform = network(shape, 1.0, 100.0);
-    let channels = PacketRouting::ALL.map(|routing| {
+    let with_credits = PacketRouting::ALL.into_iter().filter(|&routing| routing != PacketRouting::Reps);
+    let channels = with_credits.map(|routing| {
         let machine = machine(&platform, &PacketParameters { routing, ..credits(1000, 1) });
         (routing.name(), machine.virtual_channels())
     });
@@ -186,7 +187,7 @@ fn each_routing_has_as_many_channels_as_it_needs() {
         ("ugal-g", 3),
         ("par", 4),
     ];
-    assert_eq!(channels, expected);
+    assert_eq!(channels.collect::<Vec<_>>(), expected);
 }
 
 /// With buffers of one packet everything arrives.

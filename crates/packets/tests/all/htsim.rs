@@ -227,6 +227,21 @@ fn a_slow_link_costs_little_by_weight() {
     assert!(last_of(&messages, &blind) > 1.1 * most);
 }
 
+/// Without weights, senders whose acknowledgements tell them of marks find out as htsim's do.
+#[test_with::shared]
+fn a_slow_link_costs_little_by_feedback() {
+    let (messages, [least, most]) = own_run("p128-failed1", "perm128");
+    let platform = network(&fat_tree(8), 12.5, 1000.0);
+    let cable = platform.links().last().unwrap().name.strip_suffix("_DOWN").unwrap();
+    let degraded = vec![DegradedLink { link: cable.to_owned(), rate: 0.25 }];
+    let in_flight = Some(InFlight::Loop);
+    let reps = PacketParameters { degraded, in_flight, ..parameters(PacketRouting::Reps) };
+    let last = last_of(&messages, &reps);
+    let blind = last_of(&messages, &PacketParameters { routing: PacketRouting::Spray, ..reps });
+    assert!((0.9 * least..1.1 * most).contains(&last), "{last} us, expected {least} to {most} us");
+    assert!(blind > 1.1 * most, "{blind} us");
+}
+
 #[test_with::shared]
 fn an_own_oversubscribed_run_is_between_the_bound_and_htsim() {
     let (messages, [least, _]) = own_run("p128-4to1", "perm128");

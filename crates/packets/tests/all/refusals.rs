@@ -3,7 +3,7 @@
 use netmodel::{GraphError, Platform, RoutingRule};
 use packets::{Congestion, InFlight, PacketError, PacketMachine, PacketParameters, PacketRouting, Queues};
 
-use crate::networks::network;
+use crate::networks::{fat_tree, network};
 
 fn refusal(platform: &Platform, parameters: &PacketParameters) -> PacketError {
     let homes = vec![0; platform.hosts().len()];
@@ -66,6 +66,19 @@ fn windows_need_output_queues_and_a_limit() {
     assert_eq!(refusal(&flat, &unlimited), PacketError::NoWindow);
     let of_receivers = PacketParameters { congestion: Congestion::ReceiverCredits, ..unlimited };
     assert_eq!(refusal(&flat, &of_receivers), PacketError::NoFirstWindow);
+}
+
+#[test]
+fn feedback_needs_marks_and_acknowledgements() {
+    let tree = network(&fat_tree(4), 1.0, 100.0);
+    let reps = PacketParameters { routing: PacketRouting::Reps, ..PacketParameters::default() };
+    let credits =
+        PacketParameters { queues: Queues::Credits, in_flight: Some(InFlight::Loop), ..reps.clone() };
+    let unlimited = PacketParameters { in_flight: Some(InFlight::Unlimited), ..reps.clone() };
+    let of_receivers = PacketParameters { congestion: Congestion::ReceiverCredits, ..reps };
+    for parameters in [credits, unlimited, of_receivers] {
+        assert_eq!(refusal(&tree, &parameters), PacketError::NoFeedback);
+    }
 }
 
 #[test]

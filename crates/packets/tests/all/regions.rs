@@ -9,12 +9,13 @@ use proptest::sample::select;
 use crate::driver::{Sent, run_in, run_recorded};
 use crate::networks::{fat_tree, network};
 
-const ROUTINGS: [PacketRouting; 5] = [
+const ROUTINGS: [PacketRouting; 6] = [
     PacketRouting::Minimal,
     PacketRouting::Ecmp,
     PacketRouting::Spray,
     PacketRouting::Adaptive,
     PacketRouting::Flowlets,
+    PacketRouting::Reps,
 ];
 const OF_TORI: [PacketRouting; 5] = [
     PacketRouting::Minimal,
@@ -76,6 +77,12 @@ proptest! {
             let src = src % hosts;
             (at / 10 * 10_000, src, (src + 1 + dst % (hosts - 1)) % hosts, bytes)
         }).collect();
+        let has_feedback =
+            is_limited && queues.0 == Queues::Fifo && congestion != Congestion::ReceiverCredits;
+        let routing = match routing {
+            PacketRouting::Reps if !has_feedback => PacketRouting::Spray,
+            routing => routing,
+        };
         let parameters = PacketParameters {
             // Adaptive routings of dragonflies need credits.
             queues: if ADAPTIVE.contains(&routing) { Queues::Credits } else { queues.0 },

@@ -16,13 +16,13 @@ const DRAGONFLY: &str =
 
 /// Runs a test with all queues and routings, with and without the limit of the loop, on 16 hosts.
 fn with_all_machines(test: impl Fn(&PacketMachine<'_>, &str)) {
-    use PacketRouting::{Adaptive, Ecmp, Flowlets, Minimal, Par, Spray, UgalG, UgalL, Valiant};
+    use PacketRouting::{Adaptive, Ecmp, Flowlets, Minimal, Par, Reps, Spray, UgalG, UgalL, Valiant};
     let tree = network(&fat_tree(4), 12.5, 500.0);
     let dragonfly = network(DRAGONFLY, 12.5, 500.0);
     let fifo = (Queues::Fifo, Arbitration::RoundRobin);
     let credits =
         [Arbitration::RoundRobin, Arbitration::Age].map(|arbitration| (Queues::Credits, arbitration));
-    let on_tree = [Minimal, Ecmp, Spray, Adaptive, Flowlets].map(|routing| (&tree, routing));
+    let on_tree = [Minimal, Ecmp, Spray, Adaptive, Flowlets, Reps].map(|routing| (&tree, routing));
     let on_dragonfly = [Valiant, UgalL, UgalG, Par].map(|routing| (&dragonfly, routing));
     let hyperx = network("kind = 'hyperx', dims = [4, 2], nodes = 2", 12.5, 500.0);
     let on_hyperx = [Valiant, UgalL, UgalG].map(|routing| (&hyperx, routing));
@@ -37,9 +37,13 @@ fn with_all_machines(test: impl Fn(&PacketMachine<'_>, &str)) {
                 (InFlight::Loop, Congestion::ReceiverCredits),
             ];
             let has_marks = queues == Queues::Fifo;
-            for (in_flight, congestion) in
-                windows.into_iter().filter(|&(_, congestion)| has_marks || congestion != Congestion::Dctcp)
-            {
+            let has_feedback = |(in_flight, congestion)| {
+                has_marks && in_flight == InFlight::Loop && congestion != Congestion::ReceiverCredits
+            };
+            for (in_flight, congestion) in windows.into_iter().filter(|&window| match routing {
+                Reps => has_feedback(window),
+                _ => has_marks || window.1 != Congestion::Dctcp,
+            }) {
                 let parameters = PacketParameters {
                     congestion,
                     mark_bytes: 2000,
