@@ -308,6 +308,26 @@ fn repeated_iterations_are_skipped_exactly() {
     }
 }
 
+/// A sprayed halo never recurs, and the summary says what does.
+#[test]
+fn what_recurs_is_told() {
+    let folder = Folder::new();
+    let platform = folder.write("tree.toml", TREE);
+    let halo = ["--ranks=4,2,2", "--cells=128,64,64", "--periodic", "--iterations=20"];
+    let summary = |program: &Path, routing: &str| {
+        let mut run = command();
+        run.args(["--set", "engine.fast_forward=true", "--model", "packets", "--trace"]).arg(program);
+        run.args(["--set", &format!("packets.routing={routing}"), "--platform"]).arg(&platform);
+        String::from_utf8(run.assert().success().get_output().stdout.clone()).unwrap()
+    };
+    let halo = generate(&folder, "halo3d", &halo);
+    let words = "packets recur where iterations end with a barrier or an allreduce";
+    let sprayed = summary(&halo, "spray");
+    assert!(sprayed.contains("no iteration recurred") && sprayed.contains(words), "{sprayed}");
+    let by_destination = summary(&halo, "minimal");
+    assert!(by_destination.contains(" were not replayed") && !by_destination.contains(words));
+}
+
 #[test]
 fn what_has_no_effect_is_warned_of_and_bad_platforms_are_refused() {
     let folder = Folder::new();

@@ -71,14 +71,8 @@ fn summarize(report: &Report, outcome: &Outcome, text: &mut String) -> std::fmt:
         report.threads,
         report.load_s
     )?;
-    if let Some(FastForward { skipped_iterations, skipped_actions, period, iteration_boundaries }) =
-        report.fast_forward
-    {
-        writeln!(
-            text,
-            "fast-forward: {skipped_iterations} iterations with {skipped_actions} actions were not replayed (period {period}, found at \
-             {iteration_boundaries} iteration boundaries)"
-        )?;
+    if let Some(forwarded) = report.fast_forward {
+        writeln!(text, "fast-forward: {}", forwarded_sentence(forwarded, report.parameters.model))?;
     }
     if let Some(CheckpointSummary { resumed_from, replayed_before_s, written, writing_s }) =
         report.checkpoints
@@ -114,6 +108,24 @@ fn summarize(report: &Report, outcome: &Outcome, text: &mut String) -> std::fmt:
         writeln!(text, "{}", failures.sentence())?;
     }
     writeln!(text, "digest: {}", report.digest)
+}
+
+/// Says what was skipped, or that nothing recurred, and with packets what does.
+fn forwarded_sentence(forwarded: FastForward, model: &str) -> String {
+    let FastForward { skipped_iterations, skipped_actions, period, iteration_boundaries } = forwarded;
+    if skipped_iterations > 0 {
+        return format!(
+            "{skipped_iterations} iterations with {skipped_actions} actions were not replayed (period {period}, found at \
+             {iteration_boundaries} iteration boundaries)"
+        );
+    }
+    let reason = match model {
+        "packets" => {
+            ": packets recur where iterations end with a barrier or an allreduce, elsewhere with few routings"
+        }
+        _ => "",
+    };
+    format!("no iteration recurred, in {iteration_boundaries} that were compared{reason}")
 }
 
 /// Describes what decides the result beside the trace and the platform: model, preset and placement.
