@@ -104,6 +104,7 @@ static BUS: Model = Model {
     with_epochs: None,
     parallelism: Parallelism::None,
     check: None,
+    recurrence: None,
 };
 
 /// Two messages of a kilobyte between four ranks, with their envelopes.

@@ -1,4 +1,4 @@
-//! What the profiles of the tests leave without optimisation.
+//! Crates that the profile of tests leaves without optimisation.
 
 use std::collections::BTreeSet;
 use std::process::Command;

@@ -124,6 +124,7 @@ static POST: Model = Model {
     with_epochs: None,
     parallelism: Parallelism::Regions,
     check: None,
+    recurrence: None,
 };
 
 fn spec(folder: &Folder, settings: &[&str]) -> RunSpec {

@@ -69,7 +69,7 @@ pub(crate) struct RankContext<'t, M: Machine, A: Analysis> {
     /// Thread of control that runs now: the program, or a collective operation.
     pub(crate) thread: Thread,
     pub(crate) pace: Pace,
-    /// Time in which the host is known to be quiet, where there is noise: most computations are shorter than the time between two events.
+    /// Time in which the host is known to be quiet, without noise all of it: most computations are shorter than the time between two events.
     pub(crate) quiet: Range<SimTime>,
     /// Calls have costs by their kind.
     pub(crate) charges_calls: bool,
@@ -91,7 +91,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
             trace,
             thread: Thread::main(replay.start()),
             pace: Pace::of(replay.machine, me),
-            quiet: SimTime::ZERO..SimTime::ZERO,
+            quiet: SimTime::ZERO..if replay.machine.has_noise() { SimTime::ZERO } else { SimTime::MAX },
             charges_calls,
             prepares_actions: charges_calls || replay.parameters.progress == Progress::Calls,
             observers: RankObservers::new(&replay.analysis, &observed),
@@ -169,7 +169,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
         };
         let length = duration.unwrap_or(SimDuration::ZERO);
         let is_quiet = self.quiet.start <= begin && begin.saturating_add(length) <= self.quiet.end;
-        if is_quiet || length == SimDuration::ZERO || !machine.has_noise() {
+        if is_quiet || length == SimDuration::ZERO {
             return (flops, duration);
         }
         self.noisy_computation(flops, length)

@@ -44,6 +44,8 @@ pub struct Model {
     pub parallelism: Parallelism,
     /// Says whether the model can go wrong on a platform, and what it needs there; `None` if it has nothing to say.
     pub check: Option<PlatformCheck>,
+    /// Says which programs repeat their states, where many do not; `None` if nearly all do.
+    pub recurrence: Option<&'static str>,
 }
 
 /// Checks a platform: a line about it, or what can go wrong there.
@@ -168,6 +170,7 @@ pub static MODELS: [Model; 4] = [
         }),
         parallelism: Parallelism::Windows,
         check: None,
+        recurrence: None,
     },
     Model {
         key: "contention-free",
@@ -199,6 +202,7 @@ pub static MODELS: [Model; 4] = [
         with_epochs: None,
         parallelism: Parallelism::Uncontended,
         check: None,
+        recurrence: None,
     },
     Model {
         key: "packets",
@@ -254,6 +258,9 @@ pub static MODELS: [Model; 4] = [
         with_epochs: None,
         parallelism: Parallelism::Regions,
         check: Some(check_channels),
+        recurrence: Some(
+            "packets recur where iterations end with a barrier or an allreduce, elsewhere with few routings",
+        ),
     },
     Model {
         key: "loggops",
@@ -264,6 +271,7 @@ pub static MODELS: [Model; 4] = [
         with_epochs: None,
         parallelism: Parallelism::None,
         check: None,
+        recurrence: None,
     },
 ];
 

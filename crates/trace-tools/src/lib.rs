@@ -143,9 +143,7 @@ pub use format::{Candidate, FORMATS, Format, HEAD, Input, open_input};
 pub use hdtrace::HdtraceError;
 pub use liballprof::LiballprofError;
 pub use line::TextLine;
-pub use lint::{
-    LINTS, Lint, SCHEDULE_LINTS, ScheduleFacts, ScheduleLint, Suspicion, TraceFacts, lint, lint_schedule,
-};
+pub use lint::{LINTS, Lint, SCHEDULE_LINTS, ScheduleFacts, Suspicion, TraceFacts, lint, lint_schedule};
 #[cfg(feature = "otf2")]
 pub use load::convert_counted;
 pub use load::{convert, from_text, load, load_as, open};

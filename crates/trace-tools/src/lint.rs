@@ -4,21 +4,21 @@ mod schedule;
 
 use std::collections::BTreeMap;
 
-pub use schedule::{SCHEDULE_LINTS, ScheduleFacts, ScheduleLint, lint_schedule};
+pub use schedule::{SCHEDULE_LINTS, ScheduleFacts, lint_schedule};
 
 use pdes_core::Rank;
 use trace_mmap::{CallOp, CheckReport, Op, Peer, Trace, check, nanos};
 
-/// A row of the registry of lints.
+/// A row of a registry of lints, which look at facts of a trace, or of a schedule.
 #[derive(Clone, Copy, Debug)]
-pub struct Lint {
+pub struct Lint<Facts = TraceFacts> {
     /// Name, for the output and documentation.
     pub name: &'static str,
-    /// Describes what is suspicious in a trace; empty if nothing is.
-    pub find: fn(&TraceFacts) -> Vec<String>,
+    /// Describes what is suspicious; empty if nothing is.
+    pub find: fn(&Facts) -> Vec<String>,
 }
 
-/// All lints, in the order of their output.
+/// All lints of traces, in the order of their output.
 pub static LINTS: [Lint; 11] = [
     Lint { name: "violation", find: |facts| texts(&facts.report.findings) },
     Lint { name: "import", find: |facts| facts.warnings.clone() },
@@ -45,7 +45,7 @@ pub struct Suspicion {
     pub text: String,
 }
 
-/// What the lints look at.
+/// Facts of a trace for its lints.
 #[derive(Debug)]
 pub struct TraceFacts {
     report: CheckReport,
@@ -56,7 +56,7 @@ pub struct TraceFacts {
     unmodelled: BTreeMap<String, (u64, u64)>,
 }
 
-/// What the lints look at in a rank.
+/// Facts of a rank for the lints.
 #[derive(Debug, Default)]
 struct RankFacts {
     actions: u64,
@@ -81,12 +81,16 @@ struct RankFacts {
 /// # Ok::<(), trace_mmap::TraceError>(())
 /// ```
 pub fn lint(trace: &Trace) -> Vec<Suspicion> {
-    let facts = TraceFacts::of(trace);
-    let of_lint = |lint: &Lint| {
+    suspicions(&LINTS, &TraceFacts::of(trace))
+}
+
+/// Returns what the lints of a registry find in facts.
+fn suspicions<Facts>(lints: &[Lint<Facts>], facts: &Facts) -> Vec<Suspicion> {
+    let of_lint = |lint: &Lint<Facts>| {
         let name = lint.name;
-        (lint.find)(&facts).into_iter().map(move |text| Suspicion { lint: name, text })
+        (lint.find)(facts).into_iter().map(move |text| Suspicion { lint: name, text })
     };
-    LINTS.iter().flat_map(of_lint).collect()
+    lints.iter().flat_map(of_lint).collect()
 }
 
 impl TraceFacts {

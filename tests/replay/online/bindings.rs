@@ -42,7 +42,7 @@ fn fortran(uses: &str, handles: [&str; 6]) -> String {
     )
 }
 
-/// What the programs in Fortran print: rank, from the left, sum, others of the half, neighbours, largest, gathered.
+/// Output of the programs in Fortran: rank, from the left, sum, others of the half, neighbours, largest, gathered.
 const PRINTED: [&str; 3] = ["0 2 3 1 2 1 2 0 F", "1 0 3 0 0 2 2 4 F", "2 1 3 1 1 0 2 0 F"];
 
 #[test]

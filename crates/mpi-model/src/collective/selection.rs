@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use pdes_core::SimDuration;
-
-use super::measured::{MeasuredTimes, UnmeasuredError};
+use super::measured::MeasuredTimes;
 use super::operation::Operation;
 use super::selector::Selector;
 
@@ -170,22 +168,6 @@ impl Selection {
         let choice = &self.choices[operation as usize];
         let is_measured = ranks > 1 && choice.row(ranks, bytes).is_none();
         choice.measured.as_deref().filter(|_| is_measured)
-    }
-
-    /// Returns the measured time of a call.
-    ///
-    /// # Errors
-    /// Fails if nobody measured it.
-    pub(super) fn measured_time(
-        &self,
-        operation: Operation,
-        ranks: u32,
-        bytes: u64,
-    ) -> Result<SimDuration, UnmeasuredError> {
-        match self.measured(operation) {
-            Some(times) => times.time(operation, ranks, bytes),
-            None => MeasuredTimes::default().time(operation, ranks, bytes),
-        }
     }
 
     /// Chooses an algorithm for the calls within bounds for which no earlier row holds.

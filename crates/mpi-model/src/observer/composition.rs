@@ -4,7 +4,8 @@ use pdes_core::StateVisitor;
 
 use super::{Analysis, ObservedRank, Observer};
 
-/// Implements all events by reporting them to those of several optional observers that exist; `some` leaves out the ends of actions and those of waits.
+/// Implements all events by reporting them to those of several optional observers that exist; `some` leaves out those of waits, and the ends of
+/// actions.
 macro_rules! forward_events {
     (all $this:ident => $observers:tt) => {
         $crate::observer::composition::forward_events!(some $this => $observers);

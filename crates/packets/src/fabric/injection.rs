@@ -47,7 +47,7 @@ pub(super) struct Stream {
     pub(super) waits: Option<Option<u64>>,
 }
 
-/// What an acknowledgement or a credit tells the sender. The order of those of one instant is that of marks and entropies, whatever came first.
+/// Content of an acknowledgement or a credit. Those of one instant are ordered by marks and entropies, whichever came first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Answer {
     /// \[ps\]

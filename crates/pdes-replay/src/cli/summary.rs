@@ -8,6 +8,7 @@ use figures::quantity::prefixed;
 use pdes_replay::{
     CertificateSummary, CheckpointSummary, FastForward, Outcome, Parameters, PartitionCut, RankEnd, Report,
 };
+use replay::Model;
 
 /// Prints the summary, unless the command is quiet, and the simulated time: to stdout, or to stderr if stdout is one of the outputs.
 pub(crate) fn print(report: &Report, outcome: &Outcome, quiet: bool, to_stderr: bool) -> Result<()> {
@@ -110,7 +111,7 @@ fn summarize(report: &Report, outcome: &Outcome, text: &mut String) -> std::fmt:
     writeln!(text, "digest: {}", report.digest)
 }
 
-/// Says what was skipped, or that nothing recurred, and with packets what does.
+/// Says what was skipped, or that nothing recurred, and what does with the model.
 fn forwarded_sentence(forwarded: FastForward, model: &str) -> String {
     let FastForward { skipped_iterations, skipped_actions, period, iteration_boundaries } = forwarded;
     if skipped_iterations > 0 {
@@ -119,12 +120,8 @@ fn forwarded_sentence(forwarded: FastForward, model: &str) -> String {
              {iteration_boundaries} iteration boundaries)"
         );
     }
-    let reason = match model {
-        "packets" => {
-            ": packets recur where iterations end with a barrier or an allreduce, elsewhere with few routings"
-        }
-        _ => "",
-    };
+    let reason = Model::find(model).and_then(|model| model.recurrence);
+    let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     format!("no iteration recurred, in {iteration_boundaries} that were compared{reason}")
 }
 

@@ -3,32 +3,23 @@
 use goal::{Kind, LogGops, Operation, Schedule, SimulationError, simulate};
 use rustc_hash::FxHashMap;
 
-use super::Suspicion;
-
-/// A row of the registry of lints of schedules.
-#[derive(Clone, Copy, Debug)]
-pub struct ScheduleLint {
-    /// Name, for the output and documentation.
-    pub name: &'static str,
-    /// Describes what is suspicious in a schedule; empty if nothing is.
-    pub find: fn(&ScheduleFacts) -> Vec<String>,
-}
+use super::{Lint, Suspicion, suspicions};
 
 /// All lints of schedules, in the order of their output.
-pub static SCHEDULE_LINTS: [ScheduleLint; 7] = [
-    ScheduleLint { name: "violation", find: |facts| Vec::from_iter(facts.violation.clone()) },
-    ScheduleLint { name: "buffering", find: buffering },
-    ScheduleLint { name: "size", find: sizes },
-    ScheduleLint { name: "any-source", find: any_source },
-    ScheduleLint { name: "idle-rank", find: idle_ranks },
-    ScheduleLint { name: "unordered", find: unordered },
-    ScheduleLint { name: "processor", find: processors },
+pub static SCHEDULE_LINTS: [Lint<ScheduleFacts>; 7] = [
+    Lint { name: "violation", find: |facts| Vec::from_iter(facts.violation.clone()) },
+    Lint { name: "buffering", find: buffering },
+    Lint { name: "size", find: sizes },
+    Lint { name: "any-source", find: any_source },
+    Lint { name: "idle-rank", find: idle_ranks },
+    Lint { name: "unordered", find: unordered },
+    Lint { name: "processor", find: processors },
 ];
 
-/// What the lints of schedules look at.
+/// Facts of a schedule for its lints.
 #[derive(Debug)]
 pub struct ScheduleFacts {
-    /// Why the schedule does not end, and why it does not if no message is buffered.
+    /// Reasons why the schedule does not end, and why it does not if no message is buffered.
     violation: Option<String>,
     unbuffered: Option<String>,
     /// Messages that are longer and shorter than the receives that match them.
@@ -74,12 +65,7 @@ impl Differing {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn lint_schedule(schedule: &Schedule, threads: usize) -> Vec<Suspicion> {
-    let facts = ScheduleFacts::of(schedule, threads);
-    let of_lint = |lint: &ScheduleLint| {
-        let name = lint.name;
-        (lint.find)(&facts).into_iter().map(move |text| Suspicion { lint: name, text })
-    };
-    SCHEDULE_LINTS.iter().flat_map(of_lint).collect()
+    suspicions(&SCHEDULE_LINTS, &ScheduleFacts::of(schedule, threads))
 }
 
 impl ScheduleFacts {

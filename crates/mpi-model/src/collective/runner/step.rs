@@ -53,8 +53,8 @@ impl<'t> RunningOperation<'t> {
             }
             Step::Unmeasured { operation, bytes } => {
                 let ranks = self.communicator.group.len();
-                let selection = &means.point_to_point.parameters().collectives;
-                if let Err(source) = selection.measured_time(operation, ranks, bytes) {
+                let times = means.point_to_point.parameters().collectives.measured(operation);
+                if let Some(Err(source)) = times.map(|times| times.time(operation, ranks, bytes)) {
                     return Err(means.context.fail(ReplayErrorKind::Unmeasured(source)));
                 }
             }
