@@ -112,6 +112,67 @@ fn ranks_share_accelerators_in_turn() {
     }
 }
 
+/// A fat tree, a torus or a switch whose hosts have accelerators.
+fn cluster(network: &str, accelerators: &str) -> String {
+    let rates = "speed = '1Gf', cores = 4, bandwidth = '1GBps', latency = '1us'";
+    format!(
+        "[topology]\n{network}\nprefix = 'n'\naccelerators = {{ {accelerators} }}\n{}\n",
+        rates.replace(", ", "\n")
+    )
+}
+
+const GPUS: &str = "count = 2, speed = '20Gf', bandwidth = '10GBps', latency = '1us'";
+
+/// Hosts of a topology have accelerators as if all routes were listed.
+#[test]
+fn accelerators_of_topologies_are_those_of_listed_routes() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", &program(12, 3));
+    let star = cluster("kind = 'cluster'\nhosts = 6\nsharing = 'shared'", GPUS);
+    for model in ["network.model='flow'", "network.model='contention-free'", "network.epoch_s='auto'"] {
+        let of = |platform: &str, more: &[&str]| {
+            let settings = [&[OFFLOAD, model, "platform.placement='cyclic'"], more].concat();
+            digest(&outcome(&simulation(&folder, platform, &trace, &settings)))
+        };
+        let listed = of(&nodes(6, 1), &[]);
+        assert_eq!(of(&star, &[]), listed, "{model}");
+        // Without accelerators ranks wait for one core of their host: another answer.
+        assert_ne!(of(&star, &["compute.offload=[]"]), listed, "{model}");
+    }
+}
+
+/// Policies place ranks on hosts; hosts files may name accelerators. Packets cross their cables, on any routing but those of regular networks.
+#[test]
+fn ranks_and_packets_go_to_accelerators_of_topologies() {
+    let folder = Folder::new();
+    let tree = "kind = 'fat_tree'\nlevels = [{ children = 2, parents = 1 }, { children = 2, parents = 2 }]";
+    let platform = cluster(tree, GPUS);
+    let trace = folder.write("trace.txt", "0 send 1 0 40960 6\n1 recv 0 0 40960 6\n");
+    let hosts = folder.write("hosts", "n0-gpu-1\nn3-gpu-0\n");
+    let hosts = format!("platform.hosts={:?}", hosts.to_str().unwrap());
+    let end_on = |threads, settings: &[&str]| {
+        let settings = [&["mpi.envelope_bytes=0"], settings].concat();
+        let outcome = outcome(&simulation(&folder, &platform, &trace, &settings).with_threads(threads));
+        outcome.program().ends[1].as_picos()
+    };
+    let end = |settings: &[&str]| end_on(1, settings);
+    // 40,960 B at 1 GB/s and six cables of 1 us; or, between hosts of a leaf, two.
+    assert_eq!(end(&["network.model='flow'", &hosts]), 46_960_000);
+    assert_eq!(end(&["network.model='flow'", "platform.placement='cyclic'"]), 42_960_000);
+    for routing in ["minimal", "spray", "adaptive"] {
+        let routing = format!("packets.routing={routing:?}");
+        let of = |threads| end_on(threads, &["network.model='packets'", &routing, &hosts]);
+        let alone = of(1);
+        // The last packet of 4 KiB is stored and forwarded on six cables, two of them ten times as fast.
+        assert_eq!(alone, 46_960_000 + 3 * 4_096_000 + 2 * 409_600, "{routing}");
+        assert_eq!(of(2), alone, "{routing}");
+    }
+    let settings =
+        ["network.model='packets'", "packets.queues='credits'", "packets.routing='ugal-l'", &hosts];
+    let error = Simulation::load(&spec(&folder, &platform, &trace, &settings)).unwrap_err().to_string();
+    assert!(error.contains("hosts with accelerators"), "{error}");
+}
+
 /// The same digest on threads, in windows, with epochs, from checkpoints, and with fast-forward.
 #[test]
 fn accelerators_work_with_threads_checkpoints_and_fast_forward() {

@@ -267,12 +267,17 @@ mod tests {
     fn routes_of_clusters_are_paths_of_their_graphs() {
         let tree = "kind = 'fat_tree', levels = [{ children = 4, parents = 2 }, { children = 3, parents = 2, cables = 2 }]";
         let dragonfly = "kind = 'dragonfly', groups = 3, blue = 1, chassis = 2, black = 2, blades = 4, green = 1, nodes = 2";
+        let accelerators = "accelerators = { count = 2, speed = '1Tf', bandwidth = '2GBps' }";
         for (topology, nodes, channels) in [
             ("kind = 'cluster', hosts = 5", 6, 10),
             ("kind = 'torus', dims = [4, 3]", 12, 48),
             // 12 hosts, 2 x 3 switches with 4 cables each to the 4 on top, each cable in two directions.
             (tree, 12 + 6 + 4, 2 * (12 * 2 + 6 * 4)),
             (dragonfly, 48 + 24, 2 * (48 + 3 * (2 * 6 + 4) + 3)),
+            (&format!("{tree}, {accelerators}"), 12 * 3 + 6 + 4, 2 * (12 * 2 + 6 * 4 + 24)),
+            (&format!("{dragonfly}, {accelerators}"), 48 * 3 + 24, 2 * (48 * 3 + 3 * (2 * 6 + 4) + 3)),
+            (&format!("kind = 'torus', dims = [4, 3], {accelerators}"), 36, 48 + 48),
+            (&format!("kind = 'cluster', hosts = 5, {accelerators}"), 16, 10 + 20),
         ] {
             let mut platform = platform(topology);
             // SimGrid's routes in dragonflies jump from one chassis to another.

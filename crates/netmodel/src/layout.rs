@@ -36,6 +36,13 @@ pub struct Layout {
     pub first_link: u32,
     /// Split duplex: each cable is two links, one per direction, and not one link that both directions share.
     pub split_duplex: bool,
+    /// Number of accelerators of each host. These are the hosts of the platform that follow those of the network, and no stations.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub accelerators: u32,
+}
+
+fn is_none(accelerators: &u32) -> bool {
+    *accelerators == 0
 }
 
 /// A regular network and its sizes.
@@ -86,7 +93,13 @@ impl Layout {
             _ => None,
         });
         let (topology, wiring) = clusters.next()?;
-        Some(Self { shape: topology.shape(), first_link: wiring.cables, split_duplex: wiring.duplex })
+        let (shape, accelerators) = (topology.shape(), topology.accelerators_each());
+        Some(Self { shape, first_link: wiring.cables, split_duplex: wiring.duplex, accelerators })
+    }
+
+    /// Returns the layout of a platform whose hosts are all in one cluster and have no accelerators: its stations are the nodes of its graph.
+    pub fn of_bare(platform: &Platform) -> Option<Self> {
+        Self::of(platform).filter(|layout| layout.accelerators == 0)
     }
 
     /// Returns the number of hosts: the stations below this number.
@@ -196,7 +209,7 @@ impl Platform {
     /// network, else the innermost zone.
     pub fn parts(&self, level: NetworkLevel) -> Vec<u32> {
         let hosts = self.hosts().len() as u32;
-        let Some(Layout { shape, .. }) = Layout::of(self) else {
+        let Some(layout) = Layout::of(self) else {
             let mut parts = vec![0; hosts as usize];
             // Inner zones follow those around them.
             for (part, zone) in (0..).zip(self.zones()) {
@@ -204,7 +217,8 @@ impl Platform {
             }
             return parts;
         };
-        let sizes = match shape {
+        let (network, each) = (layout.hosts() as u32, layout.accelerators);
+        let sizes = match layout.shape {
             NetworkShape::Star { hosts } => vec![hosts],
             NetworkShape::Torus { dims } => dims,
             NetworkShape::FatTree { levels } => levels.iter().map(|level| level.children).collect(),
@@ -219,7 +233,8 @@ impl Platform {
             NetworkLevel::Group => 2,
         };
         let size: u32 = sizes.iter().take(levels).product();
-        (0..hosts).map(|host| host / size).collect()
+        let own = (0..network).flat_map(|host| std::iter::repeat_n(host, each as usize));
+        (0..network).chain(own).map(|host| host / size).collect()
     }
 }
 
@@ -324,6 +339,6 @@ mod tests {
         let text = r#"<platform version="4.1"><zone id="z" routing="Full"><host id="a" speed="1Gf"/></zone></platform>"#;
         assert_eq!(Layout::of(&Platform::from_xml(text, "test").unwrap()), None);
         let shape = NetworkShape::Torus { dims: Vec::new() };
-        assert_eq!(Layout { shape, first_link: 0, split_duplex: true }.cables(), None);
+        assert_eq!(Layout { shape, first_link: 0, split_duplex: true, accelerators: 0 }.cables(), None);
     }
 }

@@ -109,6 +109,18 @@ impl Platform {
         &self.hosts[host.index()]
     }
 
+    /// Returns the accelerators of the hosts of clusters, which are hosts, too.
+    pub fn accelerators(&self) -> impl Iterator<Item = HostId> {
+        let of_zone = |zone: &Zone| match &zone.routing {
+            routing::Routing::Cluster(topology, _) => {
+                let each = 1 + topology.accelerators_each();
+                zone.hosts.start + zone.hosts.len() as u32 / each..zone.hosts.end
+            }
+            _ => 0..0,
+        };
+        self.zones.iter().flat_map(of_zone).map(HostId::new)
+    }
+
     /// Returns the host of this name. `O(1)`.
     pub fn host_by_name(&self, name: &str) -> Option<HostId> {
         match self.nodes.get(name) {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::LinkId;
 use crate::layout::NetworkShape;
 
+pub(crate) mod accelerators;
 pub(crate) mod dragonfly;
 pub(crate) mod fat_tree;
 pub(crate) mod star;
@@ -22,14 +23,19 @@ pub(crate) mod torus;
 pub(crate) struct Cable {
     /// Name of the link.
     pub(crate) name: String,
-    /// Bandwidth in multiples of the cluster's.
-    pub(crate) bandwidth_multiple: u32,
+    /// Bandwidth in multiples of the cluster's; `None` for the cable of an accelerator, which has bandwidth and latency of its own.
+    pub(crate) bandwidth_multiple: Option<u32>,
 }
 
 /// The topology of a cluster. Hosts and switches are *stations*: hosts are numbered from 0, switches follow them.
 pub(crate) trait Topology: fmt::Debug + fmt::Display + Send + Sync {
     /// Returns the number of hosts.
     fn hosts(&self) -> u64;
+
+    /// Returns the number of accelerators of each host, which are hosts, too, and follow all others.
+    fn accelerators_each(&self) -> u32 {
+        0
+    }
 
     /// Returns the numbers in the names of the switches, in the order of the stations.
     fn switch_numbers(&self) -> Vec<i64>;

@@ -288,6 +288,15 @@ pub enum PacketError {
         /// The routing.
         routing: String,
     },
+    /// The nodes of the network are not those of a regular one.
+    #[error(
+        "packets.routing = {routing:?} goes over a third group or switch of a regular network, and hosts with accelerators are none: leave \
+         topology.accelerators out, or set \"minimal\" or \"adaptive\""
+    )]
+    Accelerators {
+        /// The routing.
+        routing: String,
+    },
     /// Routers of a group are in different regions.
     #[error(
         "packets.routing = \"ugal-g\" needs all routers of a group in one region, and the group {group} is divided: set network.regions to \

@@ -129,7 +129,7 @@ impl Ways {
         if routing != PacketRouting::Valiant && parameters.queues == Queues::Fifo {
             return Err(PacketError::BlindRouting { routing: name() });
         }
-        let layout = Layout::of(platform);
+        let layout = Layout::of_bare(platform);
         let table = match layout.as_ref().map(|layout| &layout.shape) {
             Some(NetworkShape::Dragonfly(shape)) => {
                 GroupTable::new(shape, graph, places, nodes).map(Self::Groups)
@@ -143,7 +143,10 @@ impl Ways {
             }
             _ => None,
         };
-        table.ok_or_else(|| PacketError::NoGroups { routing: name() })
+        table.ok_or_else(|| match platform.accelerators().next() {
+            Some(_) => PacketError::Accelerators { routing: name() },
+            None => PacketError::NoGroups { routing: name() },
+        })
     }
 }
 
@@ -319,7 +322,7 @@ impl<'p> PacketMachine<'p> {
             return outputs.longest_way();
         }
         let (mut links, mut longest) = (Vec::new(), 0);
-        let hosts: Vec<HostId> = match Layout::of(self.platform).map(|layout| layout.shape) {
+        let hosts: Vec<HostId> = match Layout::of_bare(self.platform).map(|layout| layout.shape) {
             Some(NetworkShape::Switches(shape)) => shape.representative_hosts().map(HostId::new).collect(),
             _ => (0..self.homes.len() as u32).map(HostId::new).collect(),
         };

@@ -95,9 +95,10 @@ impl Accelerators {
         (!offloads.is_empty()).then(|| Self { rules: rules.collect(), users })
     }
 
-    /// Returns the hosts that are accelerators.
-    pub(crate) fn all(&self) -> BTreeSet<HostId> {
-        self.rules.iter().flat_map(|rule| rule.hosts.all()).collect()
+    /// Returns the hosts that are accelerators, of the platform or because a program computes on them.
+    pub(crate) fn all(used: Option<&Self>, platform: &Platform) -> BTreeSet<HostId> {
+        let rules = used.into_iter().flat_map(|accelerators| &accelerators.rules);
+        rules.flat_map(|rule| rule.hosts.all()).chain(platform.accelerators()).collect()
     }
 
     /// Returns the accelerator of a rank in a region.
@@ -268,7 +269,8 @@ mod tests {
         assert_eq!(of_ranks("{host}-gpu-*"), [1, 4, 2, 1, 5]);
         assert_eq!(of_ranks("*gpu*"), [1, 1, 2, 4, 2]);
         assert_eq!(accelerators("{host}-gpu-*").host(&placement, Rank::new(0), "halo"), None);
-        assert_eq!(accelerators("{host}-gpu-*").all(), [1, 2, 4, 5].map(HostId::new).into());
+        let all = Accelerators::all(Some(&accelerators("{host}-gpu-*")), &platform());
+        assert_eq!(all, [1, 2, 4, 5].map(HostId::new).into());
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! The programs of a run: traces that are placed on hosts, each with the parameters of its MPI library and a start.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -130,8 +129,7 @@ impl Programs {
             Ok((program, trace))
         });
         let opened = opened.collect::<Result<Vec<_>, RunError>>()?;
-        let placements =
-            Allocation::new(platform, spec.seed, accelerators.map_or(BTreeSet::new(), Accelerators::all));
+        let placements = Allocation::new(platform, spec.seed, Accelerators::all(accelerators, platform));
         let placements = placements.place(&opened)?;
         let first_lp = LpId::new(0);
         let programs = opened.into_iter().zip(placements);

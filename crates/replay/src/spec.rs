@@ -256,11 +256,12 @@ impl RunSpec {
         Ok(platform)
     }
 
-    /// Returns the hosts of a platform that are no [accelerators](Self::offloads).
+    /// Returns the hosts of a platform that are no accelerators, neither of it nor by [`Self::offloads`].
     pub fn computers(&self, platform: &Platform) -> Vec<HostId> {
-        let accelerators = Accelerators::new(&self.offloads, platform).map(|accelerators| accelerators.all());
+        let accelerators = Accelerators::new(&self.offloads, platform);
+        let accelerators = Accelerators::all(accelerators.as_ref(), platform);
         let hosts = (0..).map(HostId::new).take(platform.hosts().len());
-        hosts.filter(|host| accelerators.as_ref().is_none_or(|all| !all.contains(host))).collect()
+        hosts.filter(|host| !accelerators.contains(host)).collect()
     }
 
     /// Returns the platform before the changes of the run.

@@ -2,10 +2,12 @@
 
 use super::builder::PlatformBuilder;
 use super::description::{
-    BackboneDescription, CableSharing, ClusterDescription, HostDescription, LoopbackDescription, Shape,
+    AcceleratorsDescription, BackboneDescription, CableSharing, ClusterDescription, HostDescription,
+    LoopbackDescription, Shape,
 };
 use super::routing::Routing;
 use super::routing::table::RouteTable;
+use crate::topology::accelerators::WithAccelerators;
 use crate::topology::dragonfly::{Dragonfly, DragonflyShape};
 use crate::topology::fat_tree::{FatTree, FatTreeLevel, FatTreeOffsets};
 use crate::topology::star::Star;
@@ -22,17 +24,65 @@ pub(crate) fn add(
 ) -> Result<(), PlatformError> {
     let topology = shape(builder, cluster, line)?;
     check(builder, cluster, topology.as_ref(), line)?;
+    let topology = match &cluster.accelerators {
+        Some(accelerators) => with_accelerators(builder, cluster, accelerators, topology)?,
+        None => topology,
+    };
     builder.open_zone(&cluster.name, line)?;
     for number in &cluster.numbers {
         let name = format!("{}{number}{}", cluster.prefix, cluster.suffix);
         let ClusterDescription { speed, cores, memory_bandwidth, .. } = *cluster;
         builder.add_host(HostDescription { name, speed, cores, memory_bandwidth }, line)?;
     }
+    if let Some(accelerators) = &cluster.accelerators {
+        add_accelerators(builder, cluster, accelerators)?;
+    }
     let wiring = wire(builder, cluster, topology.as_ref(), line)?;
     if cluster.shape == Shape::Flat {
         builder.add_router(&router_name(cluster), line)?;
     }
     builder.close_zone(Routing::Cluster(topology, wiring), RouteTable::default());
+    Ok(())
+}
+
+/// Gives the hosts of the network of a cluster accelerators.
+fn with_accelerators(
+    builder: &PlatformBuilder,
+    cluster: &ClusterDescription,
+    accelerators: &AcceleratorsDescription,
+    network: Box<dyn Topology>,
+) -> Result<Box<dyn Topology>, PlatformError> {
+    let owner = format!("the cluster {:?}", cluster.name);
+    if let Some(limiter) = cluster.limiter {
+        let expected = "none with accelerators: it is not known what of their traffic it limits";
+        return Err(builder.value_error(None, &owner, "limiter", limiter, expected));
+    }
+    let owner = format!("the accelerators of {owner}");
+    if accelerators.count == 0 {
+        let expected = "1 or more; leave accelerators out if hosts have none";
+        return Err(builder.value_error(None, &owner, "count", 0, expected));
+    }
+    builder.check_positive(None, &owner, "bandwidth", accelerators.bandwidth)?;
+    builder.check_not_negative(None, &owner, "latency", accelerators.latency)?;
+    let number = network.hosts() * u64::from(accelerators.count);
+    // Each has two links and perhaps a loopback.
+    builder.check_limits(None, Some(network.hosts() + number), Some(3 * number))?;
+    Ok(Box::new(WithAccelerators::new(network, accelerators.count)))
+}
+
+fn add_accelerators(
+    builder: &mut PlatformBuilder,
+    cluster: &ClusterDescription,
+    accelerators: &AcceleratorsDescription,
+) -> Result<(), PlatformError> {
+    let AcceleratorsDescription { count, name: kind, speed, cores, memory_bandwidth, .. } = accelerators;
+    for host in &cluster.numbers {
+        for number in 0..*count {
+            let name = format!("{}{host}{}-{kind}-{number}", cluster.prefix, cluster.suffix);
+            let (speed, cores, memory_bandwidth) = (*speed, *cores, *memory_bandwidth);
+            builder.add_host(HostDescription { name, speed, cores, memory_bandwidth }, None)?;
+        }
+    }
     Ok(())
 }
 
@@ -166,8 +216,11 @@ fn wire(
     let (links, names) = if duplex { (2, 3) } else { (1, 1) };
     builder.reserve_links(links * cables_to_add.len(), names * cables_to_add.len());
     for cable in cables_to_add {
-        let bandwidth = cluster.bandwidth * f64::from(cable.bandwidth_multiple);
-        let link = Link { name: cable.name, bandwidth, latency: cluster.latency, sharing: Sharing::Shared };
+        let (bandwidth, latency) = match (cable.bandwidth_multiple, &cluster.accelerators) {
+            (None, Some(accelerators)) => (accelerators.bandwidth, accelerators.latency),
+            (multiple, _) => (cluster.bandwidth * f64::from(multiple.unwrap_or(1)), cluster.latency),
+        };
+        let link = Link { name: cable.name, bandwidth, latency, sharing: Sharing::Shared };
         if duplex {
             builder.add_split_link(link, line)?;
         } else {
@@ -212,6 +265,13 @@ fn add_loopbacks(
     let first = builder.next_link();
     for number in &cluster.numbers {
         let name = format!("{}_link_{number}_loopback", cluster.name);
+        builder.add_plain_link(Link { name, bandwidth, latency, sharing: Sharing::FatPipe }, line)?;
+    }
+    let each = cluster.accelerators.as_ref().map_or(0, |accelerators| accelerators.count);
+    for (host, number) in
+        (0..cluster.numbers.len()).flat_map(|host| (0..each).map(move |number| (host, number)))
+    {
+        let name = format!("{}_accelerator_link_{host}_{number}_loopback", cluster.name);
         builder.add_plain_link(Link { name, bandwidth, latency, sharing: Sharing::FatPipe }, line)?;
     }
     Ok(Some(first))

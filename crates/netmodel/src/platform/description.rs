@@ -13,8 +13,9 @@
 //! | `speed`, `cores` | of each host [flop/s] | required, 1 |
 //! | `bandwidth`, `latency` | of each cable, in B/s and seconds | required |
 //! | `sharing` | of each cable: `"split_duplex"` or `"shared"` by both directions | `"split_duplex"` |
-//! | `loopback` | `{ bandwidth, latency }` of messages that a host sends to itself | none |
+//! | `loopback` | `{ bandwidth, latency }` of messages that a host, or an accelerator, sends to itself | none |
 //! | `limiter` | total traffic of a host, or of a switch [B/s] | none |
+//! | `accelerators` | of each host: `{ count, name, speed, cores, memory_bandwidth, bandwidth, latency }` | none |
 //!
 //! A flat cluster is `hosts` on one switch, or on a backbone:
 //! ```toml
@@ -205,6 +206,8 @@ pub struct ClusterDescription {
     pub loopback: Option<LoopbackDescription>,
     /// Total traffic of one host or switch, in both directions together [B/s].
     pub limiter: Option<f64>,
+    /// Accelerators of each host.
+    pub accelerators: Option<AcceleratorsDescription>,
     /// Name of the router in the middle, through which routes between zones lead; flat clusters only. By default
     /// `prefix`, `name`, `"_router"` and `suffix`, concatenated.
     pub router: Option<String>,
@@ -267,6 +270,40 @@ pub struct LoopbackDescription {
     #[serde(default, deserialize_with = "plain::<_, Time>")]
     #[schemars(with = "Time")]
     pub latency: f64,
+}
+
+/// Accelerators of each host of a cluster. They are hosts, numbered after all others; messages to them cross their hosts.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcceleratorsDescription {
+    /// Number of accelerators of a host.
+    pub count: u32,
+    /// Name of the accelerators between the name of their host and their number: `node-3-gpu-0`.
+    #[serde(default = "gpu")]
+    pub name: String,
+    /// Speed of one core, a stream [flop/s].
+    #[serde(deserialize_with = "plain::<_, Speed>")]
+    #[schemars(with = "Speed")]
+    pub speed: f64,
+    /// Number of cores: streams that compute at the same time.
+    #[serde(default = "one")]
+    pub cores: u32,
+    /// Bandwidth of the memory, which the cores share [B/s]; by default unlimited.
+    #[serde(default, deserialize_with = "plain_if_any::<_, Bandwidth>")]
+    #[schemars(with = "Option<Bandwidth>")]
+    pub memory_bandwidth: Option<f64>,
+    /// Bandwidth of the cable to the host [B/s].
+    #[serde(deserialize_with = "plain::<_, Bandwidth>")]
+    #[schemars(with = "Bandwidth")]
+    pub bandwidth: f64,
+    /// Latency of the cable.
+    #[serde(default, deserialize_with = "plain::<_, Time>")]
+    #[schemars(with = "Time")]
+    pub latency: f64,
+}
+
+fn gpu() -> String {
+    "gpu".to_owned()
 }
 
 /// A host of a graph.

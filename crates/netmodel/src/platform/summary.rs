@@ -68,6 +68,7 @@ fn describe_leaf(zone: &Zone) -> String {
         Routing::None => format!("{name}: {hosts} hosts without routes"),
         Routing::Cluster(topology, wiring) => {
             let backbone = if wiring.backbone.is_some() { " on a backbone" } else { "" };
+            let hosts = hosts as u64 / (1 + u64::from(topology.accelerators_each()));
             format!("{name}: {topology}{backbone}, {hosts} hosts")
         }
     }

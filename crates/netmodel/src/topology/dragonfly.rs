@@ -246,7 +246,7 @@ impl Topology for Dragonfly {
         let mut cables = Vec::new();
         let mut next = |name: String, multiple| {
             let unique = self.first_name + cables.len() as u64;
-            cables.push(Cable { name: format!("{name}_{unique}"), bandwidth_multiple: multiple });
+            cables.push(Cable { name: format!("{name}_{unique}"), bandwidth_multiple: Some(multiple) });
         };
         for router in 0..self.routers() {
             for node in 0..self.shape.nodes {

@@ -229,7 +229,7 @@ impl Topology for FatTree {
                     for _ in 0..ties.cables {
                         let unique = self.offsets.cable + cables.len() as u64;
                         let name = format!("link_from_{}_{}_{unique}", names.0, names.1);
-                        cables.push(Cable { name, bandwidth_multiple: 1 });
+                        cables.push(Cable { name, bandwidth_multiple: Some(1) });
                     }
                 }
             }

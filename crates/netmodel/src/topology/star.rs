@@ -44,7 +44,7 @@ impl Topology for Star {
     }
 
     fn cables(&self, cluster: &str) -> Vec<Cable> {
-        let cable = |number| Cable { name: format!("{cluster}_link_{number}"), bandwidth_multiple: 1 };
+        let cable = |number| Cable { name: format!("{cluster}_link_{number}"), bandwidth_multiple: Some(1) };
         self.numbers.iter().map(cable).collect()
     }
 

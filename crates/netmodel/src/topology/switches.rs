@@ -159,7 +159,7 @@ impl Topology for SwitchGraph {
         let cables = names.map(|(cable, (lower, upper))| Cable {
             // Two switches may have several cables.
             name: format!("{cluster}_link_{cable}_from_{lower}_to_{upper}"),
-            bandwidth_multiple: if cable < self.host_cables() { of_host(cable) } else { 1 },
+            bandwidth_multiple: Some(if cable < self.host_cables() { of_host(cable) } else { 1 }),
         });
         cables.collect()
     }

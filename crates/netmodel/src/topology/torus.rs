@@ -57,7 +57,7 @@ impl Topology for Torus {
                 let neighbour = step(host, stride, size, Direction::Up);
                 cables.push(Cable {
                     name: format!("{cluster}_link_from_{host}_to_{neighbour}"),
-                    bandwidth_multiple: 1,
+                    bandwidth_multiple: Some(1),
                 });
                 stride *= size;
             }

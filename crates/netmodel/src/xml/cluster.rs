@@ -62,6 +62,7 @@ pub(super) fn read(builder: &mut PlatformBuilder, element: &Element) -> Result<(
         backbone,
         loopback: loopback.map(|(bandwidth, latency)| LoopbackDescription { bandwidth, latency }),
         limiter: (limiter != 0.0).then_some(limiter),
+        accelerators: None,
         router: element.optional("router_id").map(str::to_owned),
     };
     let (first, power) = (builder.next_host(), element.host_power(builder)?);

@@ -1,6 +1,7 @@
 //! Platforms and network models, against times derived by hand, SimGrid's answers, and each other.
 
 mod abandonment;
+mod accelerators;
 mod changes;
 mod costs;
 mod disk_oracle;

@@ -69,7 +69,7 @@ impl Channels {
         if let Ways::Switches(table) = &machine.ways {
             return (table.channels(), ChannelRule::Stay);
         }
-        let layout = Layout::of(machine.platform);
+        let layout = Layout::of_bare(machine.platform);
         let is_static = matches!(machine.ways, Ways::Routes);
         // Around a failed link, and where they are given, ways may go down and up again.
         let is_irregular = machine.parameters.degraded.iter().any(|degraded| degraded.rate == 0.0)

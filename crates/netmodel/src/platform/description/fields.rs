@@ -5,7 +5,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use super::{
-    BackboneDescription, CableSharing, ClusterDescription, LoopbackDescription, Shape, TopologyDescription,
+    AcceleratorsDescription, BackboneDescription, CableSharing, ClusterDescription, LoopbackDescription,
+    Shape, TopologyDescription,
 };
 use crate::platform::builder::HOST_LIMIT;
 use crate::platform::quantity::{Bandwidth, Speed, Time};
@@ -154,6 +155,9 @@ pub(super) struct TopologyFields {
     loopback: Option<LoopbackDescription>,
     /// Total traffic of one host or switch, in both directions together.
     limiter: Option<Bandwidth>,
+    /// Accelerators of each host: `count`, `name` (`"gpu"`), `speed`, `cores` (streams, 1), `memory_bandwidth` (unlimited), and `bandwidth` and
+    /// `latency` (0) of the cable to the host.
+    accelerators: Option<AcceleratorsDescription>,
 }
 
 impl TryFrom<TopologyFields> for TopologyDescription {
@@ -215,6 +219,7 @@ impl TopologyFields {
             ("backbone", self.backbone.is_some(), flat),
             ("loopback", self.loopback.is_some(), cluster),
             ("limiter", self.limiter.is_some(), cluster),
+            ("accelerators", self.accelerators.is_some(), cluster),
         ];
         fields.into_iter().find(|&(_, present, useful)| present && !useful).map(|(field, ..)| field)
     }
@@ -242,6 +247,7 @@ impl TopologyFields {
             backbone: self.backbone,
             loopback: self.loopback,
             limiter: self.limiter.map(|limiter| limiter.0),
+            accelerators: self.accelerators,
             router: None,
         })
     }
