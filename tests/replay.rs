@@ -34,6 +34,8 @@ mod determinism;
 mod diagnosis;
 #[path = "replay/dimemas.rs"]
 mod dimemas;
+#[path = "replay/dumpi.rs"]
+mod dumpi;
 #[path = "replay/energy.rs"]
 mod energy;
 #[path = "replay/epochs.rs"]
