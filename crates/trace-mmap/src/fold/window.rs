@@ -1,10 +1,11 @@
 //! Window of the items that may still become part of a loop.
 
+use crate::fold::as_loop;
 use crate::fold::bodies::Bodies;
-use crate::fold::{WINDOW_ITEMS, as_loop};
 use crate::record::Record;
 
-/// Number of entries of the hash table of last items.
+/// Number of entries of the hash table of last items: at first, as most ranks have few different records, and at most.
+const FIRST_TABLE_ENTRIES: usize = 1 << 8;
 const TABLE_ENTRIES: usize = 1 << 16;
 
 /// Index that stands for no item; windows are shorter.
@@ -22,27 +23,26 @@ pub(super) struct Window {
     hashes: Vec<u64>,
     /// Chain of each item: the previous item with the same entry in `last`.
     previous: Vec<u32>,
-    /// Last item with each hash.
-    last: Box<[u32]>,
+    /// Last item with each hash. Grows with the window.
+    last: Vec<u32>,
     /// For each length of the window, the last loop that may be followed by exactly one run of its body at that length.
     due: Vec<u32>,
     /// Chain of each loop: the previous loop with the same entry in `due`.
     due_previous: Vec<u32>,
-    /// Powers of the base of the rolling hash.
-    powers: Box<[u64]>,
+    /// Powers of the base of the rolling hash, up to that of the longest window so far.
+    powers: Vec<u64>,
 }
 
 impl Window {
     pub(super) fn new() -> Self {
-        let powers = std::iter::successors(Some(1_u64), |power| Some(power.wrapping_mul(BASE)));
         Self {
             items: Vec::new(),
             hashes: vec![0],
             previous: Vec::new(),
-            last: vec![NONE; TABLE_ENTRIES].into(),
+            last: vec![NONE; FIRST_TABLE_ENTRIES],
             due: vec![NONE],
             due_previous: Vec::new(),
-            powers: powers.take(2 * WINDOW_ITEMS + 2).collect(),
+            powers: vec![1],
         }
     }
 
@@ -82,10 +82,15 @@ impl Window {
     /// Adds an item.
     #[inline]
     pub(super) fn push(&mut self, item: Record, bodies: &Bodies) {
+        if self.items.len() >= self.last.len() && self.last.len() < TABLE_ENTRIES {
+            self.grow_table();
+        }
         let (index, mixed) = (self.items.len() as u32, hash_item(item));
-        let last = &mut self.last[table_entry(mixed)];
-        self.previous.push(*last);
-        *last = index;
+        let entry = self.table_entry(mixed);
+        self.previous.push(std::mem::replace(&mut self.last[entry], index));
+        if self.powers.len() <= self.hashes.len() {
+            self.powers.push(self.powers[self.powers.len() - 1].wrapping_mul(BASE));
+        }
         let hash = self.hashes[self.items.len()];
         self.hashes.push(hash.wrapping_mul(BASE).wrapping_add(mixed));
         self.items.push(item);
@@ -99,6 +104,22 @@ impl Window {
             None => NONE,
         };
         self.due_previous.push(due_earlier);
+    }
+
+    /// Makes the table of last items four times as large, and the chains anew: they lead to the same equal items.
+    #[cold]
+    fn grow_table(&mut self) {
+        self.last = vec![NONE; self.last.len() * 4];
+        for (index, item) in (0_u32..).zip(&self.items) {
+            let entry = self.table_entry(hash_item(*item));
+            self.previous[index as usize] = std::mem::replace(&mut self.last[entry], index);
+        }
+    }
+
+    /// Returns the entry of an item in the table of last items.
+    #[inline]
+    fn table_entry(&self, mixed: u64) -> usize {
+        (mixed >> 48) as usize & (self.last.len() - 1)
     }
 
     /// Removes the last items.
@@ -115,7 +136,8 @@ impl Window {
             return;
         };
         self.hashes.pop();
-        self.last[table_entry(hash_item(item))] = earlier;
+        let entry = self.table_entry(hash_item(item));
+        self.last[entry] = earlier;
         if let Some(length) = next_run_end(self.items.len() as u32, item, bodies) {
             self.due[length] = due_earlier;
         }
@@ -145,10 +167,4 @@ fn hash_item(item: Record) -> u64 {
     let [head, amount] = item.words();
     let mixed = (head ^ amount.rotate_left(29)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     (mixed ^ mixed >> 32).wrapping_mul(0xff51_afd7_ed55_8ccd)
-}
-
-/// Returns the entry of an item in the table of last items.
-#[inline]
-fn table_entry(mixed: u64) -> usize {
-    (mixed >> 48) as usize
 }
