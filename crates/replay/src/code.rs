@@ -107,8 +107,8 @@ impl RunningProgram for CodeProgram {
     }
 
     fn sources(&self, ranks: u32, selection: &Selection) -> Arc<dyn ActionSources> {
-        let exchange = Arc::new(Exchange::new(ranks));
-        Arc::new(ProgramRun { program: self.clone(), selection: selection.clone(), exchange })
+        let (exchange, selection) = (Arc::new(Exchange::new(ranks)), Arc::new(selection.clone()));
+        Arc::new(ProgramRun { program: self.clone(), selection, exchange })
     }
 }
 
@@ -162,13 +162,13 @@ impl TraceSource for GrowingTrace {
 #[derive(Debug)]
 struct ProgramRun {
     program: CodeProgram,
-    selection: Selection,
+    selection: Arc<Selection>,
     exchange: Arc<Exchange>,
 }
 
 impl ActionSources for ProgramRun {
     fn source<'t>(&self, rank: Rank, trace: &'t RankTrace) -> Box<dyn ActionSource + 't> {
         let Self { program, selection, exchange } = self;
-        Box::new(RankSource::new(rank, trace, program, selection.clone(), Arc::clone(exchange)))
+        Box::new(RankSource::new(rank, trace, program, Arc::clone(selection), Arc::clone(exchange)))
     }
 }

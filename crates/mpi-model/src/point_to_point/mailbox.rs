@@ -124,6 +124,10 @@ impl Mailbox {
     pub(super) fn post(&mut self, posted: PostedReceive) -> Option<Pair> {
         let order = |posted: &PostedReceive| (posted.receive.posted, posted.receive.round);
         let index = self.receives.partition_point(|earlier| order(earlier) <= order(&posted));
+        if self.receives.capacity() == 0 {
+            // Most ranks wait for one message at a time: of a million, each byte counts.
+            self.receives.reserve_exact(1);
+        }
         self.receives.insert(index, posted);
         self.certain(index)
     }

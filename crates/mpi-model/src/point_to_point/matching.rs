@@ -376,6 +376,10 @@ impl<Route: Copy> Ports<Route> {
             return index as usize;
         }
         let index = self.table.len();
+        if self.table.capacity() == 0 {
+            // Many ranks have but one.
+            self.table.reserve_exact(1);
+        }
         self.table.push(Port::new(peer, None));
         by_context.insert((context, peer), index as u32);
         index

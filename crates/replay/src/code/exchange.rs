@@ -16,38 +16,48 @@ pub(super) type MessageKey = (Rank, u32, CommId, u64);
 /// An operation: its communicator, and its number there.
 pub(super) type OperationKey = (CommId, u64);
 
+/// Number of maps of messages: enough that threads seldom wait for each other.
+const MAPS: u32 = 1024;
+
 type Contributions = Arc<[OnceLock<Data>]>;
 
 /// The values that are on their way.
 // Determinism: the hash maps are looked up, never iterated.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    /// Messages to each rank.
-    messages: Box<[Mutex<FxHashMap<MessageKey, Data>>]>,
+    /// Number of ranks of the run.
+    ranks: u32,
+    /// Messages, in a map for the receivers of one remainder: one for each rank would cost memory where no message is on its way.
+    messages: Box<[Mutex<FxHashMap<(Rank, MessageKey), Data>>]>,
     /// Operations to which not all members have contributed, with the number of those that have.
     operations: Mutex<FxHashMap<OperationKey, (u32, Contributions)>>,
 }
 
 impl Exchange {
     pub(super) fn new(ranks: u32) -> Self {
-        Self { messages: (0..ranks).map(|_| Mutex::default()).collect(), operations: Mutex::default() }
+        let messages = (0..ranks.min(MAPS)).map(|_| Mutex::default()).collect();
+        Self { ranks, messages, operations: Mutex::default() }
     }
 
     /// Returns the number of ranks of the run.
     pub(super) fn ranks(&self) -> u32 {
-        self.messages.len() as u32
+        self.ranks
     }
 
     /// Puts the data of a message in, if they have a value.
     pub(super) fn put(&self, to: Rank, key: MessageKey, data: Data) {
         if data.has_value() {
-            lock(&self.messages[to.index()]).insert(key, data);
+            lock(self.messages_to(to)).insert((to, key), data);
         }
     }
 
     /// Takes the data of a message of this size.
     pub(super) fn take(&self, to: Rank, key: MessageKey, bytes: u64) -> Data {
-        lock(&self.messages[to.index()]).remove(&key).unwrap_or_else(|| bytes.into())
+        lock(self.messages_to(to)).remove(&(to, key)).unwrap_or_else(|| bytes.into())
+    }
+
+    fn messages_to(&self, to: Rank) -> &Mutex<FxHashMap<(Rank, MessageKey), Data>> {
+        &self.messages[to.index() % self.messages.len()]
     }
 
     /// Contributes the data of a member to an operation of `size` members; returns the places of all.

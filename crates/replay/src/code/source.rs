@@ -24,7 +24,7 @@ pub(super) struct RankSource<'t> {
     me: Rank,
     trace: &'t RankTrace,
     writer: TableWriter<'t>,
-    selection: Selection,
+    selection: Arc<Selection>,
     exchange: Arc<Exchange>,
     dialogue: Arc<Mutex<Dialogue>>,
     /// `None` after its end.
@@ -33,8 +33,8 @@ pub(super) struct RankSource<'t> {
     awaited: Option<(CommIdx, Awaited)>,
     /// Requests that are not complete, each with the communicator of its receive.
     requests: FxHashMap<Slot, Option<CommIdx>>,
-    /// Number of messages sent so far to each rank, with each tag, on each communicator.
-    sent: FxHashMap<(Rank, u32, CommIdx), u64>,
+    /// Number of messages sent so far in each channel.
+    sent: Vec<u64>,
     /// Number of operations with data so far on each communicator.
     operations: FxHashMap<CommIdx, u64>,
     /// Number of communicators of which the rank is the first member.
@@ -66,7 +66,7 @@ impl<'t> RankSource<'t> {
         me: Rank,
         trace: &'t RankTrace,
         program: &CodeProgram,
-        selection: Selection,
+        selection: Arc<Selection>,
         exchange: Arc<Exchange>,
     ) -> Self {
         let dialogue: Arc<Mutex<Dialogue>> = Arc::default();
@@ -85,7 +85,7 @@ impl<'t> RankSource<'t> {
             program: Some(future),
             awaited: None,
             requests: FxHashMap::default(),
-            sent: FxHashMap::default(),
+            sent: Vec::new(),
             operations: FxHashMap::default(),
             led: 0,
         }
@@ -234,11 +234,14 @@ impl<'t> RankSource<'t> {
         let peer = self.peer("send", on, to)?;
         let name = tag_of("send", tag)?;
         let bytes = check("send", check_size(Bytes::new(data.bytes())))?;
-        let number = self.sent.entry((peer, tag, on)).or_default();
+        let to = self.writer.outgoing(peer, name, on);
+        if self.sent.len() <= to.index() {
+            self.sent.resize(to.index() + 1, 0);
+        }
+        let number = &mut self.sent[to.index()];
         let key = (self.me, tag, self.trace.communicator(on).id, *number);
         *number += 1;
         self.exchange.put(peer, key, data);
-        let to = self.writer.outgoing(peer, name, on);
         Ok(match (slot, mode) {
             (Some(slot), _) => {
                 self.requests.insert(slot, None);

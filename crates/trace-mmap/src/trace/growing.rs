@@ -1,5 +1,7 @@
 //! Tables of a rank whose program is code: they grow while it runs.
 
+use std::hash::Hash;
+
 use elsa::sync::FrozenVec;
 use pdes_core::Rank;
 use rustc_hash::FxHashMap;
@@ -125,7 +127,11 @@ impl RankTrace {
     }
 }
 
-/// Writer of the tables of a rank while its program runs. Equal entries are stored once.
+/// Number of the first entries of a table that are compared one by one. Most ranks have no more, and maps of them would be a fifth of the
+/// memory of a rank.
+const FEW: usize = 4;
+
+/// Writer of the tables of a rank while its program runs. Equal entries are stored once: maps find those after the first few.
 ///
 /// # Panics
 /// The functions panic beyond 2^32 different entries.
@@ -133,10 +139,10 @@ impl RankTrace {
 pub struct TableWriter<'t> {
     trace: &'t RankTrace,
     tables: &'t GrowingTables,
-    outgoing: FxHashMap<(Rank, Tag, CommIdx), OutIdx>,
-    incoming: FxHashMap<(Rank, Option<Tag>, CommIdx), InIdx>,
-    collectives: FxHashMap<String, CollectiveId>,
-    calls: FxHashMap<Call, CallId>,
+    outgoing: FxHashMap<(Rank, Tag, CommIdx), u32>,
+    incoming: FxHashMap<(Rank, Option<Tag>, CommIdx), u32>,
+    collectives: FxHashMap<String, u32>,
+    calls: FxHashMap<Call, u32>,
     locations: FxHashMap<String, LocationId>,
 }
 
@@ -157,20 +163,20 @@ impl<'t> TableWriter<'t> {
     /// Returns the channel to a rank.
     pub fn outgoing(&mut self, peer: Rank, tag: Tag, communicator: CommIdx) -> OutIdx {
         let Self { trace, tables, outgoing, .. } = self;
-        *outgoing.entry((peer, tag, communicator)).or_insert_with(|| {
-            let channel = Outgoing::new(peer, tag, communicator, Arrival::AnySource);
-            OutIdx::new(add(&tables.outgoing, trace.outgoing.len(), channel))
-        })
+        let channel = Outgoing::new(peer, tag, communicator, Arrival::AnySource);
+        let key = || (peer, tag, communicator);
+        let (table, entry) = ((&tables.outgoing, trace.outgoing.len()), |known: &_| *known == channel);
+        OutIdx::new(index_of(table, outgoing, entry, key, || channel))
     }
 
     /// Returns the channel from a rank, with one tag or any.
     pub fn incoming(&mut self, peer: Rank, tag: Option<Tag>, communicator: CommIdx) -> InIdx {
         let Self { trace, tables, incoming, .. } = self;
-        *incoming.entry((peer, tag, communicator)).or_insert_with(|| {
-            // Messages match in the mailbox: there are no ports.
-            let channel = Incoming { peer, tag, communicator, port: PortId::new(0) };
-            InIdx::new(add(&tables.incoming, trace.incoming.len(), channel))
-        })
+        // Messages match in the mailbox: there are no ports.
+        let channel = Incoming { peer, tag, communicator, port: PortId::new(0) };
+        let key = || (peer, tag, communicator);
+        let (table, entry) = ((&tables.incoming, trace.incoming.len()), |known: &_| *known == channel);
+        InIdx::new(index_of(table, incoming, entry, key, || channel))
     }
 
     /// Returns the identifier of a collective operation on a communicator.
@@ -180,18 +186,18 @@ impl<'t> TableWriter<'t> {
     pub fn collective(&mut self, operation: Collective, on: CommIdx) -> Result<CollectiveId, OpError> {
         let Self { trace, tables, collectives, .. } = self;
         check_collective(&operation, trace.communicator(on).group.len())?;
+        let table = (&tables.collectives, trace.side_tables.collectives.len());
         // Amounts have no hash: the text of a value stands for it.
-        Ok(*collectives.entry(format!("{operation:?}")).or_insert_with(|| {
-            CollectiveId::new(add(&tables.collectives, trace.side_tables.collectives.len(), operation))
-        }))
+        let key = || format!("{operation:?}");
+        let entry = |known: &_| *known == operation;
+        Ok(CollectiveId::new(index_of(table, collectives, entry, key, || operation.clone())))
     }
 
     /// Returns the identifier of a call.
     pub fn call(&mut self, call: Call) -> CallId {
         let Self { trace, tables, calls, .. } = self;
-        let add_call =
-            |call: &Call| CallId::new(add(&tables.calls, trace.side_tables.calls.len(), call.clone()));
-        *calls.entry(call).or_insert_with_key(add_call)
+        let table = (&tables.calls, trace.side_tables.calls.len());
+        CallId::new(index_of(table, calls, |known| *known == call, || call.clone(), || call.clone()))
     }
 
     /// Returns the identifier of a call site, `file:line`.
@@ -207,6 +213,25 @@ impl<'t> TableWriter<'t> {
     pub fn communicator(&mut self, communicator: Communicator) -> CommIdx {
         CommIdx::new(add(&self.tables.communicators, self.trace.communicators.len(), communicator))
     }
+}
+
+/// Returns the index of the entry for which `is_equal` holds, of a table behind one of `stored` entries. If there is none yet, adds what
+/// `new` makes.
+fn index_of<T, K: Hash + Eq>(
+    (table, stored): (&FrozenVec<Box<T>>, usize),
+    map: &mut FxHashMap<K, u32>,
+    is_equal: impl Fn(&T) -> bool,
+    key: impl FnOnce() -> K,
+    new: impl FnOnce() -> T,
+) -> u32 {
+    let mut first = table.iter().take(FEW).zip(stored as u32..);
+    if let Some((_, index)) = first.find(|(entry, _)| is_equal(entry)) {
+        return index;
+    }
+    if table.len() < FEW {
+        return add(table, stored, new());
+    }
+    *map.entry(key()).or_insert_with(|| add(table, stored, new()))
 }
 
 /// Adds an entry; returns its index behind those that are stored.
