@@ -120,6 +120,28 @@ fn damage_is_found_and_named() {
 }
 
 #[test]
+fn a_deadlock_on_any_machine_is_found() {
+    let folder = Folder::new();
+    let both = |first: &str, second: &str| {
+        let calls = |me: u32, other: u32| {
+            let call = |name: &str| format!("{me} {name} {other} 7 80000000\n");
+            [call(first), call(second)].concat()
+        };
+        format!("0 init\n1 init\n{}{}", calls(0, 1), calls(1, 0))
+    };
+    let wrong = folder.write("wrong.txt", &both("recv", "send"));
+    trace(&["check"], &[&wrong])
+        .code(FAILED)
+        .stderr(contains("no replay can end"))
+        .stderr(contains("rank 1 waits in action 1"));
+    // Whether large sends wait for their receives is the library's.
+    let right = folder.write("right.txt", &both("send", "recv"));
+    trace(&["check"], &[&right]).code(DONE).stdout(contains("all right"));
+    let synchronous = folder.write("synchronous.txt", &both("ssend", "recv"));
+    trace(&["check"], &[&synchronous]).code(FAILED).stderr(contains("no replay can end"));
+}
+
+#[test]
 fn a_failed_conversion_leaves_nothing() {
     let folder = Folder::new();
     let bad = folder.write("bad.txt", "0 init\n0 compute 5\n0 nonsense\n");

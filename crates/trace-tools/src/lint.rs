@@ -69,6 +69,8 @@ struct RankFacts {
     sleep: u64,
     /// Number of receives from any source whose sender is not recorded.
     unknown_sources: u64,
+    /// Whether the last action is the end of the program.
+    is_whole: bool,
 }
 
 /// Finds what is suspicious in a trace. Cost: O(actions).
@@ -126,6 +128,7 @@ impl RankFacts {
         for op in trace.ops(rank) {
             let time = times.as_mut().and_then(|times| times.next()?.1).map_or(0, nanos);
             facts.time += time;
+            facts.is_whole = matches!(op, Op::Finalize);
             match &op {
                 Op::Compute { flops } => {
                     facts.computations += 1;
@@ -188,9 +191,14 @@ fn idle_ranks(facts: &TraceFacts) -> Vec<String> {
 /// Part of the recorded time of the longest rank below which that of another one is suspicious.
 const SHORT: f64 = 0.9;
 
+/// A rank with the end of its program has only begun later. Where no rank computes, single calls were recorded, such as accesses to files.
 fn short_ranks(facts: &TraceFacts) -> Vec<String> {
+    if facts.ranks.iter().all(|rank| rank.computations == 0) {
+        return Vec::new();
+    }
     let longest = facts.ranks.iter().map(|rank| rank.time).max().unwrap_or(0);
-    let ranks = facts.ranks_with(|rank| (rank.time as f64) < SHORT * longest as f64);
+    let is_short = |rank: &RankFacts| !rank.is_whole && (rank.time as f64) < SHORT * longest as f64;
+    let ranks = facts.ranks_with(is_short);
     let describe = |ranks| {
         format!(
             "{ranks} was recorded for less than nine tenths of the {:.6} s of the longest: the recording may have ended early there",
@@ -307,6 +315,12 @@ mod tests {
             "0 init\n0 compute 5\n0 send 1 7 8\n0 finalize\n1 init\n1 compute 5\n1 recv 0 7 8\n1 finalize\n";
         let names: Vec<_> = found(text).into_iter().map(|(lint, _)| lint).collect();
         assert_eq!(names, ["unit"]);
+        let late =
+            "0 init time=900\n0 compute 5 time=100\n0 finalize\n1 init\n1 compute 5 time=100\n1 finalize\n";
+        let accesses = "0 sleep 1 time=900\n1 sleep 1 time=9\n";
+        for text in [late, accesses] {
+            assert!(found(text).iter().all(|(lint, _)| *lint != "short-rank"), "{text}");
+        }
         let even = format!("{}0 compute 29\n", "0 compute 1\n".repeat(30));
         assert!(found(&even).iter().all(|(lint, _)| *lint != "gap"));
     }

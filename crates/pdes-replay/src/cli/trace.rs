@@ -2,6 +2,7 @@
 
 pub(crate) mod acquire;
 pub(crate) mod chakra;
+mod deadlock;
 pub(crate) mod generate;
 mod launcher;
 mod shards;
@@ -410,6 +411,9 @@ fn check(path: &Path) -> Result<String> {
         ));
     }
     findings.extend(report.findings.iter().map(|finding| format!("\n  {finding}")));
+    if findings.is_empty() && provenance.ended_early == 0 {
+        findings.extend(deadlock::find(path, trace.ranks(), trace.actions())?);
+    }
     if findings.is_empty() {
         return Ok(format!(
             "{}: {} ranks, {} actions, all right\n",
