@@ -287,10 +287,11 @@ fn tests_that_fail_for_certain_are_not_asked() {
         polls++;\nif (!flag) continue;\nsum += MPI_Wtime() * ++done;\nMPI_Wait(&in[i], &status);\n}\n\
         MPI_Waitall(2, out, MPI_STATUSES_IGNORE);\n}\nprintf(\"%d %ld %.12f\\n\", rank, polls, sum);";
     let Some(program) = Program::with_body(body) else { return };
-    let lines = |computation: &str, arguments: &[&str]| {
+    let lines = |computation: &str, settings: &[&str], arguments: &[&str]| {
         let computation = format!("online.computation='{computation}'");
         let report = program.folder.path("report.json").to_string_lossy().into_owned();
-        let flags = ["--set", &computation, "--set", "online.fixed_s='100ns'", "--report", &report];
+        let mut flags = vec!["--set", &computation, "--set", "online.fixed_s='100ns'", "--report", &report];
+        settings.iter().for_each(|setting| flags.extend(["--set", setting]));
         let ended = program.command(4, &flags).args(arguments).assert().success();
         let mut lines: Vec<String> =
             String::from_utf8_lossy(&ended.get_output().stdout).lines().map(str::to_owned).collect();
@@ -300,14 +301,22 @@ fn tests_that_fail_for_certain_are_not_asked() {
     let polls = |lines: &[String]| -> u64 {
         lines.iter().map(|line| line.split(' ').nth(1).unwrap().parse::<u64>().unwrap()).sum()
     };
-    let asked = lines("fixed", &["get"]);
-    assert!(polls(&asked) > 1000, "{asked:?}");
-    assert_eq!(lines("fixed", &[]), asked);
+    let in_calls = ["mpi.progress='calls'", "mpi.eager_below_bytes=0", "mpi.detached_below_bytes=0"];
+    for settings in [&[] as &[&str], &["mpi.test_s='200ns'"], &in_calls] {
+        let asked = lines("fixed", settings, &["get"]);
+        assert!(polls(&asked) > 1000, "{asked:?}");
+        assert_eq!(lines("fixed", settings, &[]), asked, "{settings:?}");
+    }
     program.folder.write("run.toml", &SETTINGS.replace("latency = '1us'", "latency = '1ms'"));
-    let measured = lines("measured", &[]);
-    let report = SavedReport::from_path(&program.folder.path("report.json")).unwrap();
-    let tests = report.time_by_action.iter().find(|total| total.action == "test").unwrap().count;
-    assert!(tests * 5 < polls(&measured), "{tests} of {measured:?}");
+    for price_s in [0.0, 1e-6] {
+        let measured = lines("measured", &[&format!("mpi.test_s={price_s}")], &[]);
+        let report = SavedReport::from_path(&program.folder.path("report.json")).unwrap();
+        let tests = report.time_by_action.iter().find(|total| total.action == "test").unwrap().count;
+        assert!(tests * 5 < polls(&measured), "{tests} of {measured:?}");
+        // Those that are not asked take as long.
+        let (spent_s, time_s) = (polls(&measured) as f64 * price_s, 4.0 * report.simulated_time_s);
+        assert!(spent_s < time_s, "{spent_s} s of {time_s} s");
+    }
 }
 
 /// Ranks wait on one core, and run on any that the command may use.

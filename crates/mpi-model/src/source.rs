@@ -84,7 +84,7 @@ pub struct Reply<'a> {
     pub(crate) quiet: Option<Quiet>,
 }
 
-/// Time after a test that has failed in which further ones would fail, if the rank does nothing else but compute.
+/// Time after a test that has failed in which further ones would fail, if the rank does nothing else but compute and test.
 #[derive(Clone, Copy, Debug)]
 pub struct Quiet {
     /// Its end.

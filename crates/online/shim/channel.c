@@ -29,6 +29,8 @@ static bool wait_on_core(cpu_set_t *before)
 
 /* Computation before operations that were posted since the last turn. */
 static double posted_computation;
+/* Time of polls that were not asked: of those posted since the last turn, and of those that the next operation has to tell [s]. */
+static double posted_polls, untold_polls;
 
 static void end_turn(void)
 {
@@ -41,7 +43,7 @@ static void end_turn(void)
   if (is_on_core)
     sched_setaffinity(0, sizeof before, &before);
   own->operations = 0;
-  posted_computation = 0;
+  posted_computation = posted_polls = 0;
   has_waited();
 }
 
@@ -52,7 +54,10 @@ static void append(struct operation operation)
 {
   struct call by = current_call();
   operation.computed = take_computation();
+  operation.polled = untold_polls;
   posted_computation += operation.computed;
+  posted_polls += untold_polls;
+  untold_polls = 0;
   operation.site = (uint64_t)by.site;
   if (by.name)
     strncpy(operation.call, by.name, sizeof operation.call - 1);
@@ -86,12 +91,27 @@ static const double LONGEST = 1e-3;
 static const double MARGIN = 1e-9;
 
 /* Simulated time after what has been computed, if this machine is as fast as the simulated one [s]. */
-static double present(void) { return now() + posted_computation + pending_computation(); }
+static double present(void) { return now() + posted_computation + pending_computation() + posted_polls + untold_polls; }
 
 bool fails_unasked(void)
 {
   /* While the clock stands, polls are asked: only an answer moves it. */
-  return is_in_row && pending_computation() > 0 && present() < next_ask;
+  bool fails = is_in_row && pending_computation() > 0 && present() + MARGIN < next_ask;
+  if (fails)
+    untold_polls += own->poll_s;
+  return fails;
+}
+
+void fail_unasked(struct operation test, double seconds)
+{
+  note_poll(false);
+  if (!shared->keeps_polls)
+    untold_polls += seconds;
+  else {
+    test.flags = UNASKED;
+    posted_polls += seconds;
+    post(test);
+  }
 }
 
 void note_poll(bool has_succeeded)
@@ -111,13 +131,15 @@ void answer(struct operation operation)
   end_turn();
 }
 
-struct quiet quiet_now(void) { return (struct quiet){quiet_row, own->quiet_until * 1e-12 - MARGIN}; }
+struct quiet quiet_now(void) { return (struct quiet){quiet_row, own->quiet_until * 1e-12 - MARGIN, own->poll_s}; }
 
 bool is_quiet(struct quiet quiet)
 {
   /* While the clock stands, polls are asked: only an answer moves it. */
   double computed = pending_computation();
-  return computed > 0 && quiet.row == quiet_row && now() + (posted_computation + computed) * own->quiet_unit_s < quiet.until;
+  double polled = posted_polls + untold_polls + quiet.poll_s;
+  return computed > 0 && quiet.row == quiet_row &&
+         now() + (posted_computation + computed) * own->quiet_unit_s + polled < quiet.until;
 }
 
 double now(void) { return own->clock * 1e-12; }

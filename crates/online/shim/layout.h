@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAYOUT_VERSION 4
+#define LAYOUT_VERSION 5
 #define PAGE 4096
 #define OPERATIONS 256
 #define REQUESTS (1 << 18)
@@ -174,6 +174,8 @@ struct operation {
   uint64_t vector;
   /* computation before the operation [s], or the length of a sleep */
   double computed, seconds;
+  /* time of the polls before the operation that were not asked [s]; it comes after the computation */
+  double polled;
   /* the call of the program: its return address, and its name */
   uint64_t site;
   char call[32];
@@ -202,6 +204,8 @@ struct slot {
      unit of computation takes until then [s] */
   uint64_t quiet_until;
   double quiet_unit_s;
+  /* what the last poll took that has failed [s] */
+  double poll_s;
   /* table of the last blocking collective operation */
   uint64_t table;
   struct completion received;
@@ -234,9 +238,9 @@ struct table {
 };
 
 _Static_assert(sizeof(struct header) == 104, "as in layout.rs");
-_Static_assert(sizeof(struct operation) == 136, "as in layout.rs");
+_Static_assert(sizeof(struct operation) == 144, "as in layout.rs");
 _Static_assert(sizeof(struct completion) == 32, "as in layout.rs");
-_Static_assert(offsetof(struct slot, operation) == 144, "as in layout.rs");
+_Static_assert(offsetof(struct slot, operation) == 152, "as in layout.rs");
 _Static_assert(sizeof(struct block) == 64, "as in layout.rs");
 
 #endif

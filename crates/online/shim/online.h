@@ -148,10 +148,12 @@ double now(void);
 void futex_wake(_Atomic uint32_t *word);
 /* Returns whether a poll fails without being asked: it is one of a row that has failed. Legal, for a poll may see late what has happened. */
 bool fails_unasked(void);
-/* Until when a request that a test has found incomplete stays so [s], in a row of tests. */
+/* Ends a test that is known to fail, after its time: the simulator carries it out if it keeps polls. */
+void fail_unasked(struct operation test, double seconds);
+/* Until when a request that a test has found incomplete stays so, in a row of tests, and what this test took [s]. */
 struct quiet {
   uint64_t row;
-  double until;
+  double until, poll_s;
 };
 
 /* Returns how long the requests of the test that has just failed stay incomplete. */

@@ -304,29 +304,32 @@ static struct batch list_requests(int n, MPI_Request handles[])
   return batch;
 }
 
-/* Returns whether a test of the listed requests is known to fail. */
-static bool is_known_to_fail(enum operation_kind kind, uint32_t n)
+/* Returns a request for which a test of the listed ones is known to fail; NONE if it may succeed. */
+static uint32_t known_incomplete(enum operation_kind kind, uint32_t n)
 {
-  uint32_t incomplete = 0;
+  uint32_t incomplete = 0, last = NONE;
   for (uint32_t i = 0; i < n; i++)
-    incomplete += is_quiet(requests[own->list[i]].quiet);
-  return kind == OP_TESTALL ? incomplete > 0 : incomplete == n;
+    if (is_quiet(requests[own->list[i]].quiet)) {
+      incomplete++;
+      last = own->list[i];
+    }
+  return kind == OP_TESTALL || incomplete == n ? last : NONE;
 }
 
 /* Tests the listed requests. */
 static void test(enum operation_kind kind, uint32_t n)
 {
-  if (is_known_to_fail(kind, n) && (n == 1 || !shared->keeps_polls)) {
-    note_poll(false);
-    if (shared->keeps_polls)
-      post((struct operation){.kind = kind, .flags = UNASKED, .request = own->list[0]});
+  uint32_t incomplete = known_incomplete(kind, n);
+  if (incomplete != NONE && (n == 1 || !shared->keeps_polls)) {
+    fail_unasked((struct operation){.kind = kind, .request = incomplete}, requests[incomplete].quiet.poll_s);
     return;
   }
   answer((struct operation){.kind = kind, .count = n});
   bool has_complete = false;
   for (uint32_t i = 0; i < n; i++)
     has_complete |= own->completion[own->list[i]].is_complete != 0;
-  for (uint32_t i = 0; i < n && !has_complete; i++)
+  /* The price of a test may depend on the length of its list, and those that are kept have one request. */
+  for (uint32_t i = 0; i < n && !has_complete && (n == 1 || !shared->keeps_polls); i++)
     requests[own->list[i]].quiet = quiet_now();
   note_poll(has_complete);
 }

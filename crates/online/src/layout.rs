@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 /// Version of the layout.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 /// Number of operations of a turn.
 pub(crate) const OPERATIONS: usize = 256;
 /// Number of requests of a rank.
@@ -110,6 +110,7 @@ pub(crate) struct Operation {
     pub(crate) vector: u64,
     pub(crate) computed: f64,
     pub(crate) seconds: f64,
+    pub(crate) polled: f64,
     pub(crate) site: u64,
     pub(crate) call: [u8; 32],
 }
@@ -148,6 +149,7 @@ pub(crate) struct Slot {
     pub(crate) flag: AtomicU32,
     pub(crate) quiet_until: AtomicU64,
     pub(crate) quiet_unit_s: AtomicU64,
+    pub(crate) poll_s: AtomicU64,
     pub(crate) table: AtomicU64,
     received: [u8; size_of::<Completion>()],
     pub(crate) call: [u8; 40],
@@ -178,5 +180,5 @@ pub(crate) const COMPLETION: u64 = LIST + (REQUESTS * size_of::<u32>()) as u64;
 pub(crate) const SLOT_BYTES: u64 =
     (COMPLETION + (REQUESTS * size_of::<Completion>()) as u64).next_multiple_of(PAGE);
 
-const _: () = assert!(size_of::<Header>() == 104 && size_of::<Operation>() == 136);
-const _: () = assert!(size_of::<Completion>() == 32 && size_of::<Block>() == 64 && size_of::<Slot>() == 144);
+const _: () = assert!(size_of::<Header>() == 104 && size_of::<Operation>() == 144);
+const _: () = assert!(size_of::<Completion>() == 32 && size_of::<Block>() == 64 && size_of::<Slot>() == 152);

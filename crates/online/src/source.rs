@@ -61,6 +61,8 @@ pub(crate) struct RankSource<'t> {
     failed_polls: FailedPolls,
     /// Clock at the last answer.
     clock: SimTime,
+    /// Clock at the begin of the action in progress.
+    begun: SimTime,
     has_ended: bool,
 }
 
@@ -153,6 +155,7 @@ impl<'t> RankSource<'t> {
             slots: 1,
             failed_polls: FailedPolls::default(),
             clock: SimTime::ZERO,
+            begun: SimTime::ZERO,
             has_ended: false,
         }
     }
@@ -174,7 +177,7 @@ impl<'t> RankSource<'t> {
                 slot.flag.store(reply.found().is_some().into(), Ordering::Relaxed);
                 match reply.found() {
                     Some(status) => memory.complete(me, NONE, message(status, 0)),
-                    None => self.delay_poll(reply.clock(), 1),
+                    None => self.fail_poll(reply),
                 }
             }
             Awaited::Probed { from, since, number } => match reply.found() {
@@ -191,7 +194,7 @@ impl<'t> RankSource<'t> {
                 assert!(!is_unasked || completed.is_empty(), "rank {me} was to know that its test fails");
                 if is_test && completed.is_empty() {
                     self.announce_quiet(reply);
-                    self.delay_poll(reply.clock(), 1);
+                    self.fail_poll(reply);
                 }
                 completed.into_iter().for_each(|request| self.complete(request, reply));
             }
@@ -199,7 +202,7 @@ impl<'t> RankSource<'t> {
                 let is_done = reply.is_done(Slot::new(request));
                 slot.flag.store(is_done.into(), Ordering::Relaxed);
                 if !is_done {
-                    self.delay_poll(reply.clock(), 1);
+                    self.fail_poll(reply);
                 } else if let (true, Some(status)) =
                     (self.receives.contains_key(&request), reply.status(Slot::new(request)))
                 {
@@ -244,6 +247,13 @@ impl<'t> RankSource<'t> {
             slot.quiet_until.store(until.as_picos(), Ordering::Relaxed);
             slot.quiet_unit_s.store(unit_s.to_bits(), Ordering::Relaxed);
         }
+    }
+
+    /// Tells the rank what the poll took that has failed, and lets it wait.
+    fn fail_poll(&mut self, reply: Reply<'_>) {
+        let seconds = (reply.clock() - self.begun).as_secs_f64();
+        self.run.memory.slot(self.me.get()).poll_s.store(seconds.to_bits(), Ordering::Relaxed);
+        self.delay_poll(reply.clock(), 1);
     }
 
     /// Lets the rank wait after a failed poll.
@@ -293,7 +303,7 @@ impl<'t> RankSource<'t> {
 
     /// Translates an operation to actions.
     fn begin(&mut self, operation: Operation) -> Result<(), String> {
-        let Operation { kind, request, seconds, computed, .. } = operation;
+        let Operation { kind, request, seconds, computed, polled, .. } = operation;
         let kind = OperationKind::from_number(kind)
             .ok_or_else(|| format!("it posts an operation {kind}, which there is not"))?;
         if computed > 0.0 {
@@ -301,6 +311,10 @@ impl<'t> RankSource<'t> {
                 .map_err(|error| error.to_string())?;
             self.actions.push_back(Action::Compute { flops });
             self.failed_polls = FailedPolls::default();
+        }
+        if polled > 0.0 {
+            let seconds = check_amount(polled).map_err(|error| error.to_string())?;
+            self.actions.push_back(Action::Sleep { seconds });
         }
         let is_poll = matches!(
             kind,
@@ -485,6 +499,7 @@ impl ActionSource for RankSource<'_> {
     fn next(&mut self, reply: Reply<'_>) -> Result<Option<Action>, Box<str>> {
         loop {
             if let Some(action) = self.actions.pop_front() {
+                self.begun = reply.clock();
                 return Ok(Some(action));
             }
             self.answer(reply);

@@ -133,6 +133,11 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         self.progress.as_deref().is_some_and(keeps)
     }
 
+    /// Returns whether the next call starts a message.
+    pub(crate) fn has_delayed(&self) -> bool {
+        self.progress.as_deref().is_some_and(|progress| !progress.delayed.is_empty())
+    }
+
     /// Returns whether some receive is not matched.
     pub(super) fn has_receives(&self) -> bool {
         self.ports.has_receives() || self.mailbox.as_ref().is_some_and(|mailbox| mailbox.has_receives())

@@ -1,6 +1,6 @@
 //! The program of a rank, where it is known while it runs only.
 
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::SimTime;
 use trace_mmap::{Action, CallId};
 
 use super::RankProcess;
@@ -85,13 +85,12 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     pub(super) fn keep_quiet(&mut self, call: CallId) {
         let (replay, known) = (self.context.replay, [self.mail_due(), self.first_complete(call)]);
         let is_alone = replay.machine.has_own_host(self.context.me) && self.collectives.is_idle();
-        let is_free = !self.context.charges_calls && !replay.parameters.test_grows;
-        let is_free = is_free && replay.parameters.test == SimDuration::ZERO;
+        let has_steady_price = !replay.parameters.test_grows;
         if let (Some(program), Some(picos)) = (&mut self.program, self.context.steady_pace())
             && is_alone
-            && is_free
+            && has_steady_price
             && self.offload.is_none()
-            && self.point_to_point.progress.is_none()
+            && !self.point_to_point.has_delayed()
         {
             let until = known.into_iter().flatten().fold(program.undisturbed_until, SimTime::min);
             program.quiet = Some(Quiet { until, picos_per_flop: picos * self.compute_factor });
