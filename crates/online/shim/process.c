@@ -28,8 +28,10 @@ static _Thread_local bool is_rank_thread;
 static _Thread_local int depth;
 static bool is_initialized, is_finalized;
 static int thread_level = MPI_THREAD_SINGLE;
-/* Work at the last reading, the wall clock then, and the computation since the last operation. */
-static double last_work, last_wall, computation;
+/* Work at the last reading, and the computation since the last operation. */
+static double last_work, computation;
+/* Ticks at the last reading. */
+static uint64_t last_ticks;
 /* Calls of this library by itself. */
 static int nested;
 
@@ -57,6 +59,12 @@ void depth_up(void) { depth++, nested--; }
 /* The clock of the C library, which this library hides from programs: a system call for the time of a thread, none for the wall clock. */
 static int (*clock_of_system)(clockid_t, struct timespec *);
 
+static int compare_numbers(const void *left, const void *right)
+{
+  double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
 static double read_clock(clockid_t clock)
 {
   struct timespec t;
@@ -76,6 +84,30 @@ static void open_counter(void)
     fail("instructions are not counted here (%s): set online.computation = \"measured\"", strerror(errno));
 }
 
+/* Ticks of the wall clock. Clocks of the system wait for all accesses to memory in progress, which would count whole cache misses of each
+   short computation, though really they overlap with calls: the counter of the processor does not. */
+static uint64_t read_ticks(void)
+{
+#ifdef __x86_64__
+  return __builtin_ia32_rdtsc();
+#else
+  return (uint64_t)(1e9 * read_clock(CLOCK_MONOTONIC));
+#endif
+}
+
+/* An instant before the ranks, from which on ticks are compared with the clock of the system. */
+static double origin_wall;
+static uint64_t origin_ticks;
+/* Length of a tick [s]. */
+static double tick;
+
+static void mark_origin(void)
+{
+  clock_of_system = (__typeof__(clock_of_system))dlsym(RTLD_NEXT, "clock_gettime");
+  origin_wall = read_clock(CLOCK_MONOTONIC);
+  origin_ticks = read_ticks();
+}
+
 /* Of so short a time between two readings the wall clock is as good as that of the thread, which takes ten times as long to read: it is too
    short for others to have run [s]. */
 static const double SHORT = 2e-5;
@@ -85,44 +117,23 @@ static double short_cost, long_cost;
 /* Reads what the thread has done so far: seconds, or instructions. Returns what it has done since the last reading. */
 static double read_work(void)
 {
-  double before = last_work, wall = 0, cost = short_cost;
-  uint64_t instructions = 0;
+  double before = last_work, cost = short_cost;
+  uint64_t instructions = 0, ticks;
   if (shared->computation == COMPUTATION_INSTRUCTIONS)
     last_work = read(counter, &instructions, sizeof instructions) == sizeof instructions ? (double)instructions : 0;
-  else if ((wall = read_clock(CLOCK_MONOTONIC)) - last_wall < SHORT) {
-    last_work += wall - last_wall;
-    last_wall = wall;
+  else if (((ticks = read_ticks()) - last_ticks) * tick < SHORT) {
+    last_work += (ticks - last_ticks) * tick;
+    last_ticks = ticks;
   } else {
     last_work = read_clock(CLOCK_THREAD_CPUTIME_ID);
-    last_wall = read_clock(CLOCK_MONOTONIC);
+    last_ticks = read_ticks();
     cost = long_cost;
   }
   double since = last_work - before - cost;
   return since > 0 ? since : 0;
 }
 
-void has_waited(void) { last_wall = 0; }
-
-/* Finds what a reading takes, which is subtracted. */
-static double cost_of_reading(bool is_long)
-{
-  enum { READINGS = 200 };
-  double sum = 0;
-  read_work();
-  for (int i = 0; i < READINGS; i++) {
-    if (is_long)
-      has_waited();
-    sum += read_work();
-  }
-  return sum / READINGS;
-}
-
-static void calibrate_clock(void)
-{
-  double of_short = cost_of_reading(false), of_long = cost_of_reading(true);
-  short_cost = of_short;
-  long_cost = of_long;
-}
+void has_waited(void) { last_ticks = 0; }
 
 double take_computation(void)
 {
@@ -171,12 +182,12 @@ void enter(const char *call, void *site)
   depth++;
   if (nested)
     return;
-  idle_readings = 0;
-  name_call(call, site);
   if (shared->computation == COMPUTATION_FIXED)
     add_computation(shared->fixed_s);
   else
     count_computation();
+  idle_readings = 0;
+  name_call(call, site);
 }
 
 int leave(MPI_Comm communicator, int error)
@@ -188,6 +199,33 @@ int leave(MPI_Comm communicator, int error)
     return error;
   begin_computation();
   return error;
+}
+
+/* Finds what a call adds to the computation between two calls, which is subtracted: the median of calls without any. */
+static double cost_of_call(bool is_long)
+{
+  enum { CALLS = 201 };
+  double cost[CALLS];
+  for (int i = 0; i < CALLS; i++) {
+    if (is_long)
+      has_waited();
+    begin_computation();
+    if (is_long)
+      has_waited();
+    enter("", NULL);
+    depth--;
+    cost[i] = take_computation();
+  }
+  qsort(cost, CALLS, sizeof *cost, compare_numbers);
+  return cost[CALLS / 2];
+}
+
+static void calibrate_clock(void)
+{
+  tick = (read_clock(CLOCK_MONOTONIC) - origin_wall) / (read_ticks() - origin_ticks);
+  double of_short = cost_of_call(false), of_long = cost_of_call(true);
+  short_cost = of_short;
+  long_cost = of_long;
 }
 
 static void describe(char *text, size_t size, const char *format, va_list arguments)
@@ -406,6 +444,7 @@ void start_ranks(void)
   if (!shared || own)
     return;
   world_size = (int)shared->ranks;
+  mark_origin();
   start_library();
   forget_preload();
   fork_ranks();
@@ -454,7 +493,6 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
   if (shared->computation == COMPUTATION_INSTRUCTIONS)
     open_counter();
   if (is_counted()) {
-    clock_of_system = (__typeof__(clock_of_system))dlsym(RTLD_NEXT, "clock_gettime");
     calibrate_clock();
     read_work();
   }
