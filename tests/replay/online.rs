@@ -319,16 +319,21 @@ fn tests_that_fail_for_certain_are_not_asked() {
     }
 }
 
-/// Ranks wait on one core, and run on any that the command may use.
+/// Ranks and the simulator take turns on one core; ranks, and threads that they start, see all that the command may use.
 #[test]
 fn programs_run_on_all_cores() {
-    let body = "cpu_set_t cores;\nfor (int i = 0; i < 500; i++) MPI_Barrier(MPI_COMM_WORLD);\n\
-        sched_getaffinity(0, sizeof cores, &cores);\nprintf(\"%d\\n\", CPU_COUNT(&cores));";
-    let text = format!("#define _GNU_SOURCE\n#include <sched.h>\n{}", main_with(body));
+    let body = "void *ask(void *cores) { sched_getaffinity(0, sizeof(cpu_set_t), cores); return 0; }\n\
+        cpu_set_t cores, others;\npthread_t thread;\nfor (int i = 0; i < 500; i++) MPI_Barrier(MPI_COMM_WORLD);\n\
+        pthread_create(&thread, NULL, ask, &others);\npthread_join(thread, NULL);\nMPI_Barrier(MPI_COMM_WORLD);\n\
+        ask(&cores);\nprintf(\"%d %d\\n\", CPU_COUNT(&cores), CPU_COUNT(&others));";
+    let text = format!("#define _GNU_SOURCE\n#include <pthread.h>\n#include <sched.h>\n{}", main_with(body));
     let folder = Folder::new();
     let Some(program) = Program::compile(&folder.write("program.c", &text)) else { return };
     let cores = rustix::thread::sched_getaffinity(None).unwrap().count().to_string();
-    assert_eq!(program.lines_and_digest(2, &["--threads", "1"]).0, [cores.as_str(); 2]);
+    assert_eq!(
+        program.lines_and_digest(2, &["--threads", "1"]).0,
+        [format!("{cores} {cores}"), format!("{cores} {cores}")]
+    );
 }
 
 #[test]

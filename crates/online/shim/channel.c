@@ -1,7 +1,9 @@
 /* The channel to the simulator: the own slot, whose turn goes back and forth. */
 #define _GNU_SOURCE
 #include "online.h"
+#include <dlfcn.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -14,18 +16,48 @@ struct slot *slot_of(int rank)
 
 void futex_wake(_Atomic uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0); }
 
-/* Lets this thread wait on the core of the simulator, if that has one: a wake-up of another core takes several times as long as a change of
-   processes. Returns whether it does; `before` are the cores on which it ran. */
-static bool wait_on_core(cpu_set_t *before)
+/* One more than the core on which this thread is kept, 0 for none, and those on which it ran. */
+static uint32_t kept_on;
+static pid_t thread;
+static cpu_set_t cores;
+
+void leave_core(void)
+{
+  if (kept_on != 0)
+    syscall(SYS_sched_setaffinity, thread, sizeof cores, &cores);
+  kept_on = 0;
+}
+
+/* Keeps this thread on the core of the simulator, if that has one, for all its calls: a wake-up of another core takes several times as long as
+   a change of processes, and one rank runs at a time then. */
+static void stay_on_core(void)
 {
   uint32_t core = atomic_load_explicit(&shared->core, memory_order_relaxed);
-  if (core == 0 || sched_getaffinity(0, sizeof *before, before) != 0)
-    return false;
+  if (core == kept_on)
+    return;
+  leave_core();
+  thread = (pid_t)syscall(SYS_gettid);
   cpu_set_t only;
   CPU_ZERO(&only);
   CPU_SET(core - 1, &only);
-  return sched_setaffinity(0, sizeof only, &only) == 0;
+  if (core != 0 && syscall(SYS_sched_getaffinity, 0, sizeof cores, &cores) > 0 && syscall(SYS_sched_setaffinity, 0, sizeof only, &only) == 0)
+    kept_on = core;
 }
+
+/* The program sees all cores, and its other threads run on them: it leaves the core before it asks for any, until its next call. */
+#define ON_ALL_CORES(name, types, ...)                                                                                                   \
+  int name types                                                                                                                         \
+  {                                                                                                                                      \
+    leave_core();                                                                                                                        \
+    return ((__typeof__(&name))dlsym(RTLD_NEXT, #name))(__VA_ARGS__);                                                                    \
+  }
+
+ON_ALL_CORES(sched_getaffinity, (pid_t process, size_t size, cpu_set_t *set), process, size, set)
+ON_ALL_CORES(sched_setaffinity, (pid_t process, size_t size, const cpu_set_t *set), process, size, set)
+ON_ALL_CORES(pthread_getaffinity_np, (pthread_t of, size_t size, cpu_set_t *set), of, size, set)
+ON_ALL_CORES(pthread_setaffinity_np, (pthread_t of, size_t size, const cpu_set_t *set), of, size, set)
+ON_ALL_CORES(pthread_create, (pthread_t *made, const pthread_attr_t *attributes, void *(*begin)(void *), void *argument), made, attributes, begin,
+             argument)
 
 /* Computation before operations that were posted since the last turn. */
 static double posted_computation;
@@ -34,14 +66,11 @@ static double posted_polls, untold_polls;
 
 static void end_turn(void)
 {
-  cpu_set_t before;
-  bool is_on_core = wait_on_core(&before);
+  stay_on_core();
   atomic_store_explicit(&own->turn, TURN_SIMULATOR, memory_order_release);
   futex_wake(&own->turn);
   while (atomic_load_explicit(&own->turn, memory_order_acquire) != TURN_RANK)
     syscall(SYS_futex, &own->turn, FUTEX_WAIT, TURN_SIMULATOR, NULL, NULL, 0);
-  if (is_on_core)
-    sched_setaffinity(0, sizeof before, &before);
   own->operations = 0;
   posted_computation = posted_polls = 0;
   has_waited();

@@ -150,7 +150,7 @@ struct header {
   uint64_t fold_bytes;
   /* part of the time since the first failed poll of a row, during which further ones are not asked */
   double poll_tolerance;
-  /* one more than the core on which ranks wait, which is that of the simulator; 0 for any */
+  /* one more than the core of ranks, which is that of the simulator; 0 for any */
   _Atomic uint32_t core;
   /* polls that are not asked are posted, so that the simulator carries them out */
   uint32_t keeps_polls;

@@ -146,6 +146,8 @@ void answer(struct operation operation);
 /* Simulated time [s]. */
 double now(void);
 void futex_wake(_Atomic uint32_t *word);
+/* Lets the program run on all its cores until its next call. */
+void leave_core(void);
 /* Returns whether a poll fails without being asked: it is one of a row that has failed. Legal, for a poll may see late what has happened. */
 bool fails_unasked(void);
 /* Ends a test that is known to fail, after its time: the simulator carries it out if it keeps polls. */

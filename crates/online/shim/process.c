@@ -384,7 +384,7 @@ static void become_rank(int rank, pid_t parent)
     dup2(nothing, 0);
     close(nothing);
   }
-  pthread_atfork(NULL, NULL, forget_rank);
+  pthread_atfork(leave_core, NULL, forget_rank);
 }
 
 static void end_rank(pid_t process, int status)
@@ -560,6 +560,7 @@ int MPI_Finalize(void)
   if (warn_of_folding)
     warn_of_folding();
   answer((struct operation){.kind = OP_FINALIZE});
+  leave_core();
   own->is_finalized = 1;
   is_finalized = true;
   fflush(stdout);
