@@ -72,6 +72,8 @@ mod manual;
 mod matrix;
 #[path = "replay/memory.rs"]
 mod memory;
+#[path = "replay/message_routing.rs"]
+mod message_routing;
 #[path = "replay/mistakes.rs"]
 mod mistakes;
 #[path = "replay/network_models.rs"]

@@ -15,6 +15,7 @@
 //! Events that lie less than `precision` after the earliest one are completed with it, at its instant, as SimGrid does
 //! with `surf/precision`; with a precision of zero no event moves.
 
+mod choice;
 pub(crate) mod cpu;
 mod parts;
 mod pending;
@@ -38,6 +39,7 @@ use crate::{
     HostId, HostTotals, LinkId, LoadRecorder, MaxMin, Message, NetworkModel, NetworkObserver,
     NetworkParameters, Platform, Resource, ResourceChange, RouteError,
 };
+use choice::RouteChoices;
 use cpu::{BusyTime, Cpus};
 use pending::{MessageOrder, PendingId, PendingList, Work};
 use progress::Progress;
@@ -83,6 +85,7 @@ pub struct FlowNetwork<'p, T, O = LoadRecorder> {
     /// At least a picosecond, so that events at one instant happen together.
     precision: SimDuration,
     routes: RouteCache<'p>,
+    choices: RouteChoices,
     sharing: MaxMin,
     progress: Progress,
     /// Active flows, by their numbers in `sharing`.
@@ -161,6 +164,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
             factors: SizeFactors::new(parameters),
             precision: precision.max(SimDuration::from_picos(1)),
             routes: RouteCache::new(platform, parameters),
+            choices: RouteChoices::new(platform, parameters),
             sharing: match parameters.separates_messages() && platform.hosts().len() >= MIN_SEPARATE_HOSTS {
                 true => MaxMin::without_groups(parameters.solve_scope),
                 false => MaxMin::new(parameters.solve_scope),
@@ -212,7 +216,11 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     fn begin(&mut self, id: PendingId) {
         match self.pending.work(id) {
             Work::Message { route, size, .. } => {
-                let route = self.current_route(id, route);
+                let current = self.current_route(id, route);
+                let route = self.choices.choose(current, &mut self.routes, &mut self.sharing);
+                if route != current {
+                    self.pending.set_route(id, route);
+                }
                 let latency = self.routes.latency(route, self.now);
                 self.routes.announce(route, &mut self.sharing);
                 if latency > 0.0 {
@@ -269,6 +277,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     #[inline]
     fn end_flow(&mut self, flow: FlowIndex, left: f64) {
         self.progress.end(self.now, flow);
+        self.choices.release(self.active[flow.index()].route, &self.routes);
         self.sharing.remove_flow(flow);
         self.volumes.end(self.now, flow, left, (&self.routes, &self.sharing));
     }
@@ -449,7 +458,15 @@ impl<T: Copy, O: NetworkObserver> NetworkModel<T> for FlowNetwork<'_, T, O> {
         for flow in flows {
             self.end_flow(flow, self.progress.left(at, flow));
         }
-        self.events.retain(|(ScheduledEvent::Begin(id) | ScheduledEvent::StartFlow(id))| !is_dropped(*id));
+        self.events.retain(|event| {
+            let (ScheduledEvent::Begin(id) | ScheduledEvent::StartFlow(id)) = *event;
+            if let (true, ScheduledEvent::StartFlow(_), Work::Message { route, .. }) =
+                (is_dropped(id), event, self.pending.work(id))
+            {
+                self.choices.release(route, &self.routes);
+            }
+            !is_dropped(id)
+        });
         self.cpus.abandon(at, is_dropped, tell_busy(&mut self.volumes.observer));
         dropped.into_iter().for_each(|id| {
             self.pending.complete(id);

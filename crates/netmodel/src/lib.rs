@@ -116,7 +116,7 @@ pub use link_load::{LinkLoad, LinkLoads, LinkTotals};
 pub use maxmin::{MaxMin, Usage};
 pub use network_model::{Capabilities, Message, NetworkModel};
 pub use observer::{NetworkObserver, ObservedLink};
-pub use parameters::{FatPipes, NetworkParameters, Preset};
+pub use parameters::{FatPipes, MessageRouting, NetworkParameters, Preset};
 pub use pdes_core::ForeignState;
 pub use platform::Platform;
 pub use platform::description::{self, PlatformDescription};

@@ -349,6 +349,11 @@ impl MaxMin {
         self.links[link.index()].members.iter().map(|member| FlowIndex(member.flow))
     }
 
+    /// Returns the capacity of a link.
+    pub(crate) fn capacity(&self, link: LinkIndex) -> f64 {
+        self.links[link.index()].capacity
+    }
+
     /// Returns the penalty of a flow.
     pub(crate) fn penalty(&self, flow: FlowIndex) -> f64 {
         self.flows[flow.index()].penalty

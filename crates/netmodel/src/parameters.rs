@@ -58,6 +58,21 @@ pub enum Preset {
     Raw,
 }
 
+/// Choice of the routes of messages between two hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MessageRouting {
+    /// The route of the platform.
+    #[default]
+    Minimal,
+    /// A way over a third group of a dragonfly, a third switch of other networks of switches, or any host of a torus (Valiant, "A Scheme for
+    /// Fast Parallel Communication", 1982).
+    Valiant,
+    /// The route of the platform or such a way: that with the smaller product of links and messages for each unit of bandwidth, where the two
+    /// differ, when the message begins (Singh, "Load-Balanced Routing in Interconnection Networks", 2005).
+    Ugal,
+}
+
 /// Parameters of the network model beside the latencies and bandwidths of links.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NetworkParameters {
@@ -83,6 +98,10 @@ pub struct NetworkParameters {
     pub loopback_bandwidth: f64,
     /// Latency of the built-in loopback link \[s\].
     pub loopback_latency_s: f64,
+    /// Choice of the routes of messages. Exact contention only.
+    pub routing: MessageRouting,
+    /// Seed of the ways over third groups, switches or hosts.
+    pub routing_seed: u64,
 }
 
 /// Rule by which flows share a fat pipe.
@@ -117,6 +136,8 @@ impl NetworkParameters {
             precision_s: PRECISION_S,
             loopback_bandwidth: LOOPBACK_BANDWIDTH,
             loopback_latency_s: 0.0,
+            routing: MessageRouting::Minimal,
+            routing_seed: 1,
         };
         match preset {
             Preset::Smpi => Self {

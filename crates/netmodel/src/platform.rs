@@ -13,6 +13,7 @@ pub(crate) mod builder;
 pub(crate) mod cluster;
 pub mod description;
 mod detours;
+mod indirect_routes;
 pub(crate) mod link_class;
 pub mod quantity;
 mod route_builder;

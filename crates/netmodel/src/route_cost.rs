@@ -56,6 +56,23 @@ impl RoutePath {
         Ok(Self { route, reverse_route })
     }
 
+    /// Looks up the routes that messages take over a third host, there and back.
+    ///
+    /// # Errors
+    /// If there is no such route.
+    pub(crate) fn over(
+        parameters: &NetworkParameters,
+        platform: &Platform,
+        (src, via, dst): (HostId, HostId, HostId),
+    ) -> Result<Self, RouteError> {
+        let (mut route, mut reverse_route) = (Vec::new(), Vec::new());
+        platform.route_over((src, via, dst), &mut route)?;
+        if parameters.cross_traffic {
+            platform.route_over((dst, via, src), &mut reverse_route)?;
+        }
+        Ok(Self { route, reverse_route })
+    }
+
     /// Returns the sum of the latencies of the route at an instant \[s\].
     pub(crate) fn latency(&self, resources: Resources<'_>, at: SimTime) -> f64 {
         self.route.iter().map(|&link| resources.latency(link, at)).sum()

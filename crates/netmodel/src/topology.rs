@@ -56,6 +56,12 @@ pub(crate) trait Topology: fmt::Debug + fmt::Display + Send + Sync {
     /// cluster the station after the hosts is the router.
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>);
 
+    /// Returns a host over whose switch a message between two hosts may go to shun loaded links, one of several by a number; `None` if all
+    /// ways between them are as short, or there is no third group or switch.
+    fn third_host(&self, _src: u32, _dst: u32, _number: u64) -> Option<u32> {
+        None
+    }
+
     /// Returns a host at or below the lower end of each cable, in the order of `cables`.
     fn cable_hosts(&self) -> Vec<u32>;
 
@@ -137,6 +143,11 @@ impl Wiring {
         LinkId::new(self.cables + if self.duplex { 2 * cable + half } else { cable })
     }
 
+    /// Returns the cable of a link that is one, or a direction of one.
+    pub(crate) fn cable_of(&self, link: LinkId) -> Option<u32> {
+        link.get().checked_sub(self.cables).map(|place| if self.duplex { place / 2 } else { place })
+    }
+
     /// Appends the limiter of a station, if the cluster has limiters.
     pub(crate) fn push_limiter(&self, station: u64, out: &mut Vec<LinkId>) {
         if let Some(first) = self.limiter {
@@ -153,6 +164,14 @@ impl Wiring {
 /// Returns the product of sizes, or `None` if it exceeds 64 bits.
 pub(crate) fn checked_product(factors: impl IntoIterator<Item = u32>) -> Option<u64> {
     factors.into_iter().try_fold(1_u64, |product, factor| product.checked_mul(u64::from(factor)))
+}
+
+/// Returns one of the numbers below `count` beside two different ones, by a number; `None` if there is none.
+pub(crate) fn third_number(count: u64, (one, other): (u64, u64), number: u64) -> Option<u64> {
+    let third = number % count.checked_sub(2).filter(|&left| left > 0 && one != other)?;
+    let (low, high) = (one.min(other), one.max(other));
+    let third = third + u64::from(third >= low);
+    Some(third + u64::from(third >= high))
 }
 
 /// Returns the default number of blocks for a topology without natural parts.

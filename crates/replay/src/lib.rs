@@ -28,6 +28,7 @@ pub mod file_kind;
 mod host_deaths;
 mod launches;
 mod loggops;
+mod message_routing;
 mod models;
 pub mod names;
 mod network_tag;

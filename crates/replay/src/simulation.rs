@@ -32,6 +32,7 @@ use crate::certificate::CertificateRecorder;
 use crate::checkpoint::{PastSharing, StopHandle};
 use crate::contention::RegionPlan;
 use crate::execution::{Execution, ExecutionMode, Feature};
+use crate::message_routing;
 use crate::models::{Network, Parallelism};
 use crate::offload::Accelerators;
 use crate::partition::{PartitionSource, RankAssignment};
@@ -239,6 +240,7 @@ impl Simulation {
         let checks = checks.chain(spec.deaths.iter().map(|deaths| deaths.check(&platform)));
         checks.collect::<Result<(), _>>().map_err(RunError::PlatformChange)?;
         spec.change_platform(&mut platform);
+        message_routing::check(spec, &platform)?;
         let epochs = plan_regions(spec.model.with_epochs.as_ref(), spec, &platform)?;
         let region_costs = spec.region_costs.as_ref().zip(epochs.as_ref());
         let region_costs = region_costs.map(|(path, plan)| read_region_costs(path, plan.count));

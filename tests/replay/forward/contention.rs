@@ -42,7 +42,7 @@ fn replay(trace: &Path, settings: &[&str]) -> Outcome {
 }
 
 /// Replays with and without fast-forwarding, and expects one result; returns the summary of the iterations skipped.
-fn check(trace: &Path, settings: &[&str]) -> FastForward {
+pub(crate) fn check(trace: &Path, settings: &[&str]) -> FastForward {
     let expected = replay(trace, settings);
     let outcome = replay(trace, &[settings, &["engine.fast_forward=true"]].concat());
     let in_parts = replay_in_parts(config(trace, settings));

@@ -22,6 +22,8 @@ pub(super) struct RouteCache<'p> {
     parameters: NetworkParameters,
     /// The route of each pair since `since`.
     of_pair: FxHashMap<(HostId, HostId), u32>,
+    /// The routes over third hosts.
+    over: FxHashMap<(HostId, HostId, HostId), u32>,
     /// Last change of a link after which messages may take other routes.
     since: SimTime,
     routes: Vec<Route>,
@@ -35,6 +37,8 @@ pub(super) struct RouteCache<'p> {
 #[derive(Debug)]
 struct Route {
     ends: (HostId, HostId),
+    /// The third host that it leads over.
+    via: Option<HostId>,
     /// Instant from which on messages take it.
     since: SimTime,
     /// Sum of the link latencies [s].
@@ -68,6 +72,7 @@ impl<'p> RouteCache<'p> {
             changes,
             parameters: parameters.clone(),
             of_pair: FxHashMap::default(),
+            over: FxHashMap::default(),
             since: SimTime::ZERO,
             routes: Vec::new(),
             usages: Vec::new(),
@@ -92,14 +97,34 @@ impl<'p> RouteCache<'p> {
     pub(super) fn find(&mut self, src: HostId, dst: HostId, sharing: &mut MaxMin) -> Result<u32, RouteError> {
         match self.of_pair.get(&(src, dst)) {
             Some(&route) => Ok(route),
-            None => self.add(src, dst, sharing),
+            None => self.add((src, dst), None, sharing),
+        }
+    }
+
+    /// Returns the number of the route from one host over another to a third one.
+    pub(super) fn find_over(
+        &mut self,
+        (src, via, dst): (HostId, HostId, HostId),
+        sharing: &mut MaxMin,
+    ) -> Result<u32, RouteError> {
+        match self.over.get(&(src, via, dst)) {
+            Some(&route) => Ok(route),
+            None => self.add((src, dst), Some(via), sharing),
         }
     }
 
     #[cold]
-    fn add(&mut self, src: HostId, dst: HostId, sharing: &mut MaxMin) -> Result<u32, RouteError> {
+    fn add(
+        &mut self,
+        (src, dst): (HostId, HostId),
+        via: Option<HostId>,
+        sharing: &mut MaxMin,
+    ) -> Result<u32, RouteError> {
         let (ends, since) = ((src, dst), self.since);
-        let path = RoutePath::new(&self.parameters, self.platform(), ends, since)?;
+        let path = match via {
+            None => RoutePath::new(&self.parameters, self.platform(), ends, since)?,
+            Some(via) => RoutePath::over(&self.parameters, self.platform(), (src, via, dst))?,
+        };
         let cost = RouteCost::of(&self.parameters, self.resources, &path, SimTime::ZERO);
         let first = self.usages.len();
         for &(link, weight) in &cost.weights {
@@ -110,9 +135,12 @@ impl<'p> RouteCache<'p> {
         let is_changing = self.resources.any_changes(&cost.weights) || self.platform().may_detour(src, dst);
         let (latency, terms) = (cost.latency, self.terms_of(&cost, SimTime::ZERO));
         let path = is_changing.then(|| Box::new(path));
-        self.routes.push(Route { ends, since, latency, terms, usages, path });
+        self.routes.push(Route { ends, via, since, latency, terms, usages, path });
         let route = self.routes.len() as u32 - 1;
-        self.of_pair.insert((src, dst), route);
+        match via {
+            None => self.of_pair.insert((src, dst), route),
+            Some(via) => self.over.insert((src, via, dst), route),
+        };
         Ok(route)
     }
 
@@ -214,20 +242,20 @@ impl<'p> RouteCache<'p> {
     pub(super) fn visit(&mut self, sharing: &mut MaxMin, visitor: &mut StateVisitor<'_>) {
         self.resources.changes.compare_next(visitor);
         self.changes.visit(self.resources.changes, visitor);
-        let ends = |route: &Route| (route.ends, route.since);
+        let ends = |route: &Route| (route.ends, route.via, route.since);
         let mut all: (SimTime, Vec<_>) = (self.since, self.routes.iter().map(ends).collect());
         visitor.saved(&mut all);
         let (last, all) = all;
         let hosts = self.platform().hosts().len();
         for (number, route) in (0_u32..).zip(all) {
-            let ((src, dst), since) = route;
+            let ((src, dst), via, since) = route;
             let is_found = match self.routes.get(number as usize) {
                 Some(known) => ends(known) == route,
                 None => {
                     self.since = since;
-                    src.index() < hosts
-                        && dst.index() < hosts
-                        && self.add(src, dst, sharing).ok() == Some(number)
+                    let mut all = [src, dst].into_iter().chain(via);
+                    all.all(|host| host.index() < hosts)
+                        && self.add((src, dst), via, sharing).ok() == Some(number)
                 }
             };
             if !is_found {
@@ -265,6 +293,11 @@ impl<'p> RouteCache<'p> {
     /// Returns the link usages of a flow on a route.
     pub(super) fn usages(&self, route: u32) -> &[Usage] {
         &self.usages[self.routes[route as usize].usages.clone()]
+    }
+
+    /// Returns the links of a route, without those of the reverse route.
+    pub(super) fn forward_links(&self, route: u32) -> impl Iterator<Item = LinkIndex> + Clone + '_ {
+        self.usages(route).iter().filter(|usage| usage.weight >= 1.0).map(|usage| usage.link)
     }
 
     /// Returns the solver's index of a link, if it is on a route of this cache.

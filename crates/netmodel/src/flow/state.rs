@@ -21,6 +21,7 @@ where
             factors: _,
             precision: _,
             routes,
+            choices,
             sharing,
             progress,
             active,
@@ -43,6 +44,7 @@ where
                 }
             }
         }
+        choices.visit(visitor);
         sharing.visit(visitor);
         progress.visit(visitor);
         events.visit(visitor);

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{FlowNetwork, MIN_SEPARATE_HOSTS};
 use crate::link_load::{LinkLoads, LinkTotals};
-use crate::{HostId, LinkId, Message, NetworkModel, NetworkParameters, Platform};
+use crate::{HostId, LinkId, Message, MessageRouting, NetworkModel, NetworkParameters, Platform};
 use components::Components;
 pub use region::{WindowMessage, WindowRegion};
 use trial::Trial;
@@ -106,13 +106,16 @@ pub enum WindowError {
     /// A message may move to another route.
     #[error("messages go around links that are off")]
     Detours,
+    /// A message chooses its route when it begins.
+    #[error("messages choose their routes in one order (network.routing)")]
+    Routing,
 }
 
 /// Returns the length of the windows in which several threads simulate a platform exactly.
 ///
 /// # Errors
 /// If they cannot, because messages [affect](NetworkParameters::separates_messages) others that they share no links with, because
-/// there is no latency, because messages go around links that are off, or because the platform is small.
+/// there is no latency, because messages go around links that are off or choose their routes, or because the platform is small.
 pub fn window(platform: &Platform, parameters: &NetworkParameters) -> Result<SimDuration, WindowError> {
     if !parameters.separates_messages() {
         return Err(WindowError::Inseparable);
@@ -122,6 +125,9 @@ pub fn window(platform: &Platform, parameters: &NetworkParameters) -> Result<Sim
     }
     if platform.has_detours() {
         return Err(WindowError::Detours);
+    }
+    if parameters.routing != MessageRouting::Minimal {
+        return Err(WindowError::Routing);
     }
     let phase = platform.min_latency_phase(parameters).unwrap_or(SimDuration::ZERO);
     if phase > SimDuration::ZERO { Ok(phase) } else { Err(WindowError::NoLatency) }

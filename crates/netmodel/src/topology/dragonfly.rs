@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use super::{Cable, RoutingRule, Topology, Wiring, checked_product, consecutive_pairs, contiguous_blocks};
+use super::{
+    Cable, RoutingRule, Topology, Wiring, checked_product, consecutive_pairs, contiguous_blocks, third_number,
+};
 use crate::LinkId;
 use crate::layout::NetworkShape;
 
@@ -282,6 +284,13 @@ impl Topology for Dragonfly {
         wiring.push_limiter(self.station(last), out);
         out.push(wiring.down(dst.into()));
         wiring.push_limiter(dst.into(), out);
+    }
+
+    /// The host is at the router by which the third group is entered.
+    fn third_host(&self, src: u32, dst: u32, number: u64) -> Option<u32> {
+        let [from, to] = [src, dst].map(|host| self.router_of(host).group);
+        let third = third_number(self.counts()[0], (from, to), number)?;
+        Some(self.first_host(self.facing(third, from)))
     }
 
     fn cable_hosts(&self) -> Vec<u32> {

@@ -10,7 +10,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::OnceLock;
 
-use super::{Cable, Topology, Wiring, consecutive_pairs, contiguous_blocks, default_block_count};
+use super::{
+    Cable, Topology, Wiring, consecutive_pairs, contiguous_blocks, default_block_count, third_number,
+};
 use crate::LinkId;
 use crate::layout::NetworkShape;
 use plan::SwitchCable;
@@ -194,6 +196,13 @@ impl Topology for SwitchGraph {
         wiring.push_limiter(self.station(last), out);
         out.push(wiring.down(self.host_cable(dst, last_place)));
         wiring.push_limiter(dst.into(), out);
+    }
+
+    fn third_host(&self, src: u32, dst: u32, number: u64) -> Option<u32> {
+        let [nodes, size, units] = self.shape.units_of_detours()?.map(u64::from);
+        let [from, to] = [src, dst].map(|host| u64::from(host) / nodes / size);
+        let third = third_number(units, (from, to), number / size)?;
+        Some(((third * size + number % size) * nodes) as u32)
     }
 
     fn cable_hosts(&self) -> Vec<u32> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cable, Topology, Wiring, checked_product, default_block_count};
+use super::{Cable, Topology, Wiring, checked_product, default_block_count, third_number};
 use crate::LinkId;
 use crate::layout::NetworkShape;
 
@@ -92,6 +92,10 @@ impl Topology for Torus {
             stride *= size;
         }
         wiring.push_limiter(current.into(), out);
+    }
+
+    fn third_host(&self, src: u32, dst: u32, number: u64) -> Option<u32> {
+        third_number(self.hosts(), (src.into(), dst.into()), number).map(|host| host as u32)
     }
 
     fn cable_hosts(&self) -> Vec<u32> {

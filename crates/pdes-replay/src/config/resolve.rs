@@ -269,6 +269,12 @@ fn network_parameters(
     if let Some(scope) = section.solve_scope {
         parameters.solve_scope = scope;
     }
+    if let Some(routing) = section.routing {
+        parameters.routing = routing;
+    }
+    if let Some(seed) = section.routing_seed {
+        parameters.routing_seed = seed;
+    }
     if let Some(Seconds(precision)) = section.precision_s {
         let expected = "expected a time from 0 to 1 s";
         if !(0.0..=1.0).contains(&precision) {

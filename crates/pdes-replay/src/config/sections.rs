@@ -12,7 +12,7 @@ use netmodel::description::{HostDescription, LinkDescription, RouteDescription, 
 use netmodel::maxmin::Scope;
 use netmodel::quantity::{Bandwidth, Seconds, Size, Speed};
 use netmodel::storage::{FileSystemDescription, StorageDescription};
-use netmodel::{FactorTable, FatPipes, PlatformDescription, RoutingRule};
+use netmodel::{FactorTable, FatPipes, MessageRouting, PlatformDescription, RoutingRule};
 use replay::{MODELS, Model, NetworkPreset, PlacementPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -247,6 +247,13 @@ pub(super) struct NetworkSection {
     /// Links that are solved again when flows begin or end: as in SimGrid (`marked`), or all (`complete`); `flow` only.
     #[schemars(extend("x-default" = "`\"marked\"`, with `raw` `\"complete\"`", "x-page" = "model.md"))]
     pub(super) solve_scope: Option<Scope>,
+    /// Routes of messages: those of the platform (`minimal`), ways over third groups, switches or hosts (`valiant`), or the better one of
+    /// both when a message begins (`ugal`); exact `flow` only.
+    #[schemars(extend("default" = "minimal", "x-page" = "model.md#messages-that-share-links-flow"))]
+    pub(super) routing: Option<MessageRouting>,
+    /// Seed of the ways over third groups, switches or hosts.
+    #[schemars(extend("default" = 1))]
+    pub(super) routing_seed: Option<u64>,
     /// Precision of event times: events within this time after another one happen together with it (`surf/precision`); `flow` only.
     #[schemars(extend("maximum" = 1, "x-default" = "1e-9, with `raw` 0"))]
     pub(super) precision_s: Option<Seconds>,
