@@ -21,6 +21,9 @@ const MAPS: u32 = 1024;
 
 type Contributions = Arc<[OnceLock<Data>]>;
 
+/// Messages to some ranks, by receiver and key.
+type Messages = Mutex<FxHashMap<(Rank, MessageKey), Data>>;
+
 /// The values that are on their way.
 // Determinism: the hash maps are looked up, never iterated.
 #[derive(Debug)]
@@ -28,7 +31,7 @@ pub(super) struct Exchange {
     /// Number of ranks of the run.
     ranks: u32,
     /// Messages, in a map for the receivers of one remainder: one for each rank would cost memory where no message is on its way.
-    messages: Box<[Mutex<FxHashMap<(Rank, MessageKey), Data>>]>,
+    messages: Box<[Messages]>,
     /// Operations to which not all members have contributed, with the number of those that have.
     operations: Mutex<FxHashMap<OperationKey, (u32, Contributions)>>,
 }
@@ -56,7 +59,7 @@ impl Exchange {
         lock(self.messages_to(to)).remove(&(to, key)).unwrap_or_else(|| bytes.into())
     }
 
-    fn messages_to(&self, to: Rank) -> &Mutex<FxHashMap<(Rank, MessageKey), Data>> {
+    fn messages_to(&self, to: Rank) -> &Messages {
         &self.messages[to.index() % self.messages.len()]
     }
 
