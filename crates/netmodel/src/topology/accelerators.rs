@@ -113,6 +113,11 @@ impl Topology for WithAccelerators {
         }
     }
 
+    fn third_host(&self, src: u32, dst: u32, number: u64) -> Option<u32> {
+        let (from, to) = (self.inner_station(src), self.inner_station(dst));
+        if from == to { None } else { self.inner.third_host(from, to, number) }
+    }
+
     fn cable_hosts(&self) -> Vec<u32> {
         let hosts = self.inner.hosts() as u32;
         let own = (0..self.accelerators() as u32).map(|number| hosts + number);

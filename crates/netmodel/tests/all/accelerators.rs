@@ -1,7 +1,11 @@
 //! Accelerators of the hosts of clusters: hosts of their own, on cables to their hosts.
 
 use netmodel::measures::Measures;
-use netmodel::{HostId, Layout, LinkId, NetworkLevel, NetworkParameters, Platform, Preset, Regions};
+use netmodel::{
+    FlowNetwork, HostId, Layout, LinkId, Message, MessageRouting, NetworkLevel, NetworkModel,
+    NetworkParameters, Platform, Preset, Regions,
+};
+use pdes_core::{Bytes, SimTime};
 
 const TREE: &str =
     "kind = 'fat_tree', levels = [{ children = 2, parents = 1 }, { children = 2, parents = 1 }]";
@@ -91,4 +95,29 @@ fn impossible_accelerators_are_refused() {
     }
     let error = Platform::from_toml(&format!("topology = {{ kind = 'graph', {OWN} }}"), "test").unwrap_err();
     assert!(error.to_string().contains("has no field \"accelerators\""), "{error}");
+}
+
+#[test]
+fn messages_of_accelerators_choose_the_routes_of_their_hosts() {
+    let dragonfly = "kind = 'dragonfly', groups = 4, chassis = 1, blades = 4, nodes = 1";
+    let platform = read(&format!("{dragonfly}, {OWN}")).unwrap();
+    assert!(platform.has_indirect_routes());
+    let parameters =
+        NetworkParameters { routing: MessageRouting::Valiant, ..NetworkParameters::preset(Preset::Raw) };
+    let end = |src: &str, dst: &str| {
+        let [src, dst] = [src, dst].map(|name| platform.host_by_name(name).unwrap());
+        let mut network = FlowNetwork::new(&platform, &parameters);
+        network.send(Message::new(SimTime::ZERO, src, dst, Bytes::new(1_000_000), 0)).unwrap();
+        let mut done: Vec<u32> = Vec::new();
+        while network.next_event().is_some() {
+            network.advance(&mut done);
+        }
+        network.now().as_picos()
+    };
+    // Over a third group a message crosses four cables or more between the switches of two groups, and those of its accelerators.
+    let picos = end("node-0-gpu-0", "node-5-gpu-1");
+    let links = (picos - 1_000_000_000 - 6_000_000) / 1_000_000;
+    assert!((4..=8).contains(&links) && picos % 1_000_000 == 0, "{picos} ps");
+    // Within a node there is one route.
+    assert_eq!(end("node-0-gpu-0", "node-0-gpu-1"), 250_000_000 + 6_000_000);
 }
