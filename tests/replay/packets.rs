@@ -399,6 +399,12 @@ fn switches_reduce_and_broadcast_in_closed_form() {
             let settings = [&model, "network.preset=raw", &format!("mpi.{name}=in_network")];
             let found = replay(&trace, &platform, &settings).simulated_time().as_picos();
             assert_eq!(found, last + way(bytes), "{name} {delays:?} {model}");
+            let simulation =
+                Simulation::load(&config(&trace, &platform, &settings).resolve().unwrap()).unwrap();
+            let named =
+                format!("mpi.{name} = \"in_network\" takes the time of switches that carry nothing else");
+            let warns = simulation.warnings().iter().any(|warning| warning.starts_with(&named));
+            assert_eq!(warns, !model.contains("contention-free"), "{name} {model}");
         }
     }
     let torus = folder.write(

@@ -23,6 +23,7 @@ impl Simulation {
         }
         warnings.extend(self.spec.replaced_factors.iter().cloned());
         warnings.extend(self.factors_warning());
+        warnings.extend(self.in_network_warning());
         warnings.extend(self.offload_warnings());
         warnings.extend(self.surplus_threads_warning());
         warnings.extend(self.overcommitted_warning());
@@ -49,6 +50,19 @@ impl Simulation {
             format!(
                 "the model {model:?} takes links as they are written: factors of latency and rate, TCP window and cross traffic of \
                  [network] have no effect (network.preset = \"links\" has none)"
+            )
+        })
+    }
+
+    /// Returns the warning that operations of switches and messages do not wait for each other, where links have loads.
+    fn in_network_warning(&self) -> Option<String> {
+        let operation =
+            self.programs.iter().find_map(|program| program.spec.mpi.collectives.needs_switch_tree())?;
+        self.network().capabilities.links.then(|| {
+            format!(
+                "mpi.{} = \"in_network\" takes the time of switches that carry nothing else: it neither waits for messages nor \
+                 delays them",
+                operation.name()
             )
         })
     }
