@@ -32,8 +32,10 @@ pub(crate) struct SwitchGraph {
     ports: Vec<Port>,
     /// First port of each switch, and the number of all.
     first_ports: Vec<u32>,
-    /// Number of cables between two switches, by the number of the destination, then that of the source. Made when first needed: drawings
-    /// need cables only.
+    /// First switch with cables to others.
+    first_joined: u32,
+    /// Number of cables between two switches that are joined, by the number of the destination, then that of the source. Made when first
+    /// needed: drawings need cables only.
     distances: OnceLock<Box<[u8]>>,
 }
 
@@ -62,7 +64,8 @@ impl SwitchGraph {
         let first_ports =
             (0..=switches).map(|switch| ends.partition_point(|&(of, _)| of < switch) as u32).collect();
         let ports = ends.into_iter().map(|(_, port)| port).collect();
-        Some(Self { shape: shape.clone(), switches, cables, ports, first_ports, distances: OnceLock::new() })
+        let (first_joined, distances) = (shape.alone()? as u32, OnceLock::new());
+        Some(Self { shape: shape.clone(), switches, cables, ports, first_ports, first_joined, distances })
     }
 
     fn ports(&self, switch: u32) -> &[Port] {
@@ -84,11 +87,17 @@ impl SwitchGraph {
     }
 
     fn distance(&self, from: u32, to: u32) -> u8 {
+        let joined = || self.first_joined..self.switches;
+        let (Some(from), Some(to)) = (from.checked_sub(self.first_joined), to.checked_sub(self.first_joined))
+        else {
+            return if from == to { 0 } else { NO_WAY };
+        };
         let distances =
-            self.distances.get_or_init(|| (0..self.switches).flat_map(|to| self.distances_to(to)).collect());
-        distances[(to * self.switches + from) as usize]
+            self.distances.get_or_init(|| joined().flat_map(|to| self.distances_to(to)).collect());
+        distances[to as usize * joined().len() + from as usize]
     }
 
+    /// Returns the distances of the joined switches to one of them.
     fn distances_to(&self, to: u32) -> Vec<u8> {
         let mut distances = vec![NO_WAY; self.switches as usize];
         distances[to as usize] = 0;
@@ -101,7 +110,7 @@ impl SwitchGraph {
                 }
             }
         }
-        distances
+        distances.split_off(self.first_joined as usize)
     }
 
     /// Returns the next port on the way from one switch to another for the messages between two hosts; `level` is the number of ports

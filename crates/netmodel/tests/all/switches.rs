@@ -84,6 +84,21 @@ fn switches_have_their_degree() {
     }
 }
 
+/// Switches in servers have no cables to others, and do not count among those whose distances are in memory.
+#[test]
+fn fabrics_may_have_more_servers_than_switches_that_are_joined() {
+    let platform = platform("kind = 'rail_optimized', units = 8, servers = 1250, rails = 8, spines = 8");
+    let layout = Layout::of(&platform).unwrap();
+    assert_eq!((layout.hosts(), layout.switches().len()), (80_000, 10_000 + 8 * 8 + 8));
+    let links = |src: u32, dst: u32| {
+        let mut links = Vec::new();
+        platform.route(HostId::new(src), HostId::new(dst), &mut links).unwrap();
+        links.len()
+    };
+    // Within a server, on a rail of a unit, to the same rail of another unit, and to another rail.
+    assert_eq!([links(0, 7), links(0, 8), links(0, 79_992), links(0, 79_999)], [2, 2, 4, 4]);
+}
+
 #[test]
 fn seeds_draw_different_networks() {
     let cables = |seed: u32| {
@@ -209,8 +224,8 @@ fn what_is_no_network_is_refused() {
         ("kind = 'jellyfish', switches = 4, degree = 4, nodes = 1", "a degree from 3 to one below"),
         ("kind = 'dragonfly_plus', groups = 4, leaves = 2, spines = 0, nodes = 2", "no zero"),
         (
-            "kind = 'rail_optimized', units = 1, servers = 9000, rails = 1, spines = 1",
-            "at most 8192 switches",
+            "kind = 'rail_optimized', units = 1025, servers = 1, rails = 8, spines = 1",
+            "8192 leaves and spines",
         ),
         ("kind = 'polarfly', order = 3", "lacks the field \"nodes\""),
         ("kind = 'polarfly', order = 3, nodes = 1, seed = 3", "has no field \"seed\""),

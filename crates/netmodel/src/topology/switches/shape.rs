@@ -6,8 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::topology::checked_product;
 
-/// Largest number of switches: the distances between all are in memory.
+/// Largest number of switches with cables to others: the distances between these are in memory.
 const MAX_SWITCHES: u64 = 8192;
+
+/// Largest number of servers with a switch of their own.
+const MAX_SERVERS: u64 = 1 << 20;
 
 /// Largest number of cables between switches.
 const MAX_CABLES: u64 = 1 << 22;
@@ -158,8 +161,17 @@ impl SwitchShape {
             }
         };
         let [switches, cables] = self.sizes().filter(|_| has_all)?;
-        (1..=MAX_SWITCHES).contains(&switches).then_some(())?;
+        let alone = self.alone().filter(|alone| *alone <= MAX_SERVERS)?;
+        (1..=MAX_SWITCHES).contains(&(switches - alone)).then_some(())?;
         (cables <= MAX_CABLES && self.hosts().is_some()).then_some(switches as u32)
+    }
+
+    /// Returns the number of switches without cables to others, the first ones; `None` if it exceeds 64 bits.
+    pub(super) fn alone(&self) -> Option<u64> {
+        match *self {
+            Self::RailOptimized { units, servers, .. } => checked_product([units, servers]),
+            _ => Some(0),
+        }
     }
 
     /// Returns what the sizes must be, for messages.
@@ -177,8 +189,9 @@ impl SwitchShape {
             Self::Jellyfish { .. } => {
                 "a degree from 3 to one below the number of switches, of which at most 8192, and one host of a switch or more"
             }
-            Self::DragonflyPlus { .. } | Self::RailOptimized { .. } => {
-                "no zero, at most 8192 switches and 4194304 cables between them"
+            Self::DragonflyPlus { .. } => "no zero, at most 8192 switches and 4194304 cables between them",
+            Self::RailOptimized { .. } => {
+                "no zero, at most 1048576 servers, 8192 leaves and spines, and 4194304 cables between these"
             }
         }
     }
