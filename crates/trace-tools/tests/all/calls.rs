@@ -528,4 +528,7 @@ fn views_and_hints_are_written_as_they_are_read() {
     assert_eq!(switches, [Switch::Enable, Switch::Disable, Switch::Automatic, Switch::Enable]);
     let Call::SetView { view, .. } = &calls[2] else { panic!("{calls:?}") };
     assert_eq!((view.position(12), view.data_before(120), view.extent()), (47, 76, 100));
+    // One block has no stride, whatever is written.
+    let ops = |blocks: &str| load(&format!("0 init\n0 io-open /x 5\n0 io-set_view /x 7 100 {blocks}\n"));
+    assert!(ops("32:12:24:1").ops(Rank::new(0)).eq(ops("32:12").ops(Rank::new(0))));
 }

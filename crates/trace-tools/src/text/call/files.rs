@@ -115,6 +115,8 @@ fn parse_runs(text: &str) -> Option<Vec<BlockRun>> {
         let numbers = text.split(':').map(|number| number.parse().ok()).collect::<Option<Vec<u64>>>()?;
         match numbers[..] {
             [offset, bytes] => Some(BlockRun { offset, bytes, stride: bytes, count: 1 }),
+            // One block has no stride.
+            [offset, bytes, _, 1] => Some(BlockRun { offset, bytes, stride: bytes, count: 1 }),
             [offset, bytes, stride, count] => Some(BlockRun { offset, bytes, stride, count }),
             _ => None,
         }
