@@ -1,5 +1,7 @@
 //! Schedules of known communication patterns: collectives and a stencil.
 
+use pdes_core::{GOLDEN_GAMMA, mix};
+
 use crate::error::ScheduleError;
 use crate::schedule::{After, Operation, RankBuilder, Schedule, ScheduleBuilder};
 
@@ -158,8 +160,6 @@ impl Stencil {
 
 /// Returns a pseudo-random number from 0 to `most` (SplitMix64).
 fn jitter(state: &mut u64, most: u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (mixed ^ (mixed >> 31)) % (most + 1)
+    *state = state.wrapping_add(GOLDEN_GAMMA);
+    mix(*state) % (most + 1)
 }

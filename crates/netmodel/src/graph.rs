@@ -4,7 +4,6 @@ mod inference;
 
 use thiserror::Error;
 
-use crate::platform::routing::Routing;
 use crate::{HostId, LinkId, Platform, Sharing};
 use inference::Inference;
 
@@ -153,11 +152,7 @@ impl NetworkGraph {
     pub fn of(platform: &Platform) -> Result<Self, GraphError> {
         let name = |link: LinkId| platform.link(link).name.clone();
         let hosts = platform.hosts().len();
-        let whole = platform.zones().iter().find_map(|zone| match &zone.routing {
-            Routing::Cluster(topology, wiring) if zone.hosts.len() == hosts => Some((topology, wiring)),
-            _ => None,
-        });
-        let channels = match whole {
+        let channels = match platform.whole_cluster() {
             Some((topology, wiring)) if wiring.backbone.is_none() => {
                 if let Some(link) = wiring.limiter {
                     return Err(GraphError::Limiter { link: name(LinkId::new(link)) });

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::platform::routing::Routing;
 use crate::topology::Topology;
 use crate::topology::dragonfly::{Dragonfly, DragonflyShape};
 use crate::topology::fat_tree::{FatTree, FatTreeLevel, FatTreeOffsets};
@@ -86,13 +85,7 @@ pub struct CableEnds {
 impl Layout {
     /// Returns the layout of a platform whose hosts are all in one cluster; `None` for others.
     pub fn of(platform: &Platform) -> Option<Self> {
-        let hosts = platform.hosts().len();
-        let routing = platform.zones().iter().filter(|zone| zone.hosts.len() == hosts);
-        let mut clusters = routing.filter_map(|zone| match &zone.routing {
-            Routing::Cluster(topology, wiring) => Some((topology, wiring)),
-            _ => None,
-        });
-        let (topology, wiring) = clusters.next()?;
+        let (topology, wiring) = platform.whole_cluster()?;
         let (shape, accelerators) = (topology.shape(), topology.accelerators_each());
         Some(Self { shape, first_link: wiring.cables, split_duplex: wiring.duplex, accelerators })
     }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use crate::platform::routing::Routing;
 use crate::{HostId, Platform, Sharing};
 
 /// Largest number of hosts for which the diameter is computed from all pairs.
@@ -107,10 +106,7 @@ fn diameter(platform: &Platform) -> Diameter {
 }
 
 fn bisection(platform: &Platform) -> Option<f64> {
-    let whole = platform.zones().iter().find(|zone| {
-        matches!(zone.routing, Routing::Cluster(..)) && zone.hosts.len() == platform.hosts().len()
-    });
-    let Routing::Cluster(topology, wiring) = &whole?.routing else { return None };
+    let (topology, wiring) = platform.whole_cluster()?;
     let cable = platform.links().get(wiring.cables as usize)?.bandwidth;
     let cut = topology.bisection()? * cable;
     match wiring.backbone.map(|backbone| platform.link(backbone)) {

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::storage::{Storage, StoragePlace};
+use crate::topology::{Topology, Wiring};
 use crate::{
     ChangeError, Host, HostId, Link, LinkId, MissingRoute, NetworkGraph, NoStorage, PlatformDescription,
     PlatformError, Power, Profile, ProfileSpec, Resource, ResourceChange, ResourceChanges, RouteError,
@@ -332,6 +333,16 @@ impl Platform {
             }
             (Ok(()), None) => Err(self.empty(src, dst)),
         }
+    }
+
+    /// Returns the topology of a platform whose hosts are all in one cluster.
+    pub(crate) fn whole_cluster(&self) -> Option<(&dyn Topology, &Wiring)> {
+        self.zones.iter().find_map(|zone| match &zone.routing {
+            routing::Routing::Cluster(topology, wiring) if zone.hosts.len() == self.hosts.len() => {
+                Some((topology.as_ref(), wiring))
+            }
+            _ => None,
+        })
     }
 
     pub(crate) fn zones(&self) -> &[Zone] {

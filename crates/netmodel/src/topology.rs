@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use pdes_core::{GOLDEN_GAMMA, mix};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -101,12 +102,10 @@ pub enum RoutingRule {
 }
 
 impl RoutingRule {
-    /// Returns the random number of a pair of hosts at a level (the finaliser of SplitMix64), under the rule that needs it.
+    /// Returns the random number of a pair of hosts at a level, under the rule that needs it.
     pub(crate) fn random_choice(self, src: u64, dst: u64, level: usize) -> Option<u64> {
-        let step = |word: u64, shift: u32, factor: u64| (word ^ word >> shift).wrapping_mul(factor);
-        let word = (src << 32 ^ dst).wrapping_add((level as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let mixed = step(step(word, 30, 0xbf58_476d_1ce4_e5b9), 27, 0x94d0_49bb_1331_11eb);
-        (self == Self::Random).then_some(mixed ^ mixed >> 31)
+        let word = (src << 32 ^ dst).wrapping_add((level as u64 + 1).wrapping_mul(GOLDEN_GAMMA));
+        (self == Self::Random).then_some(mix(word))
     }
 }
 

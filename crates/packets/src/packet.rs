@@ -1,7 +1,7 @@
 //! Packets and messages.
 
 use netmodel::HostId;
-use pdes_core::{BaseName, SimTime, StateVisitor};
+use pdes_core::{BaseName, GOLDEN_GAMMA, SimTime, StateVisitor, mix};
 use serde::{Deserialize, Serialize};
 
 /// A message by its ends and its number among the messages between them.
@@ -137,20 +137,12 @@ pub(crate) fn visit_busy_until(picos: &mut u64, visitor: &mut StateVisitor<'_>) 
     *picos = at.as_picos();
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
-#[inline]
-fn mix(word: u64) -> u64 {
-    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ word >> 31
-}
-
 /// Returns the hash by which a node chooses for a flow, or for one packet of a message. Absolute numbers of messages are not part of
 /// it: what happens again would be another thing each time.
 #[inline]
 pub(crate) fn choice(seed: u64, MessageKey { src, dst, .. }: MessageKey, packet: u32, node: u32) -> u64 {
     let flow = u64::from(src.get()) << 32 | u64::from(dst.get());
-    mix(mix(flow ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)) ^ u64::from(packet) << 32 ^ u64::from(node))
+    mix(mix(flow ^ seed.wrapping_mul(GOLDEN_GAMMA)) ^ u64::from(packet) << 32 ^ u64::from(node))
 }
 
 /// Returns a number below `count` from a hash.

@@ -82,6 +82,7 @@ mod process;
 mod profile;
 mod progress;
 mod quantity;
+mod random;
 mod regional;
 mod resource_run_queue;
 mod state;
@@ -101,6 +102,7 @@ pub use process::{Fault, Outbox, Pause, Process, Turn, Wake};
 pub use profile::{Costs, Emulation, Profile, ProfileLevel, Profiled, TokenWithDepth, measure_token_latency};
 pub use progress::Progress;
 pub use quantity::{Bytes, LpId, Rank};
+pub use random::{GOLDEN_GAMMA, mix};
 pub use regional::{
     ExchangeCounts, Region, RegionBlocks, RegionIndex, RegionalEngine, RegionalLevel, RegionalMemberRun,
     RegionalRun, RegionalTiming, SubmittedWork, UnorderedConditional,

@@ -69,7 +69,7 @@ struct RankFacts {
     sleep: u64,
     /// Number of receives from any source whose sender is not recorded.
     unknown_sources: u64,
-    /// Whether the last action is the end of the program.
+    /// The last action is the end of the program.
     is_whole: bool,
 }
 

@@ -3,7 +3,7 @@
 //! The ways over third ones are random, by the seed, the pair of hosts and the number of the message between these, so that they depend on
 //! nothing else. The number is taken modulo [`TURNS`]: states recur, and the routes of a pair are few.
 
-use pdes_core::{State, StateVisitor};
+use pdes_core::{GOLDEN_GAMMA, State, StateVisitor, mix};
 
 use super::route::RouteCache;
 use crate::maxmin::LinkIndex;
@@ -58,7 +58,9 @@ impl RouteChoices {
         }
         let turn = &mut self.turns[route as usize];
         let (src, dst) = routes.ends(route);
-        let number = hash([self.seed, u64::from(src.get()) << 32 | u64::from(dst.get()), (*turn).into()]);
+        let number = [self.seed, u64::from(src.get()) << 32 | u64::from(dst.get()), (*turn).into()]
+            .into_iter()
+            .fold(0, |state, word| mix((state ^ word).wrapping_add(GOLDEN_GAMMA)));
         *turn = (*turn + 1) % TURNS;
         let via = routes.platform().third_host(src, dst, number);
         // Where a way is missing, that of the platform is none either.
@@ -95,14 +97,4 @@ impl State for RouteChoices {
         // They follow from the routes of the messages under way.
         visitor.saved(&mut self.loads);
     }
-}
-
-/// Mixes words (the finaliser of SplitMix64).
-fn hash(words: [u64; 3]) -> u64 {
-    let step = |word: u64, shift: u32, factor: u64| (word ^ word >> shift).wrapping_mul(factor);
-    words.into_iter().fold(0, |state, word| {
-        let word = (state ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = step(step(word, 30, 0xbf58_476d_1ce4_e5b9), 27, 0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    })
 }

@@ -1,9 +1,6 @@
 //! Ways over third hosts, which shun loaded links.
 
-use crate::topology::{Topology, Wiring};
 use crate::{HostId, LinkId, Platform, RouteError};
-
-use super::routing::Routing;
 
 impl Platform {
     /// Returns whether messages between the hosts that are farthest from each other have ways over a third group or switch, or, in a torus,
@@ -15,7 +12,10 @@ impl Platform {
 
     /// Returns a host over whose switch a message between two hosts may go, one of several by a number; `None` if there is none.
     pub(crate) fn third_host(&self, src: HostId, dst: HostId, number: u64) -> Option<HostId> {
-        let (topology, _) = self.whole_cluster()?;
+        let (topology, wiring) = self.whole_cluster()?;
+        if wiring.backbone.is_some() || wiring.limiter.is_some() {
+            return None;
+        }
         topology.third_host(src.get(), dst.get(), number).map(HostId::new)
     }
 
@@ -42,19 +42,5 @@ impl Platform {
         }
         out.extend(behind);
         Ok(())
-    }
-
-    /// Returns the topology of a platform that is one cluster, without backbone and limiters.
-    fn whole_cluster(&self) -> Option<(&dyn Topology, &Wiring)> {
-        self.zones().iter().find_map(|zone| match &zone.routing {
-            Routing::Cluster(topology, wiring)
-                if zone.hosts.len() == self.hosts().len()
-                    && wiring.backbone.is_none()
-                    && wiring.limiter.is_none() =>
-            {
-                Some((topology.as_ref(), wiring))
-            }
-            _ => None,
-        })
     }
 }

@@ -4,7 +4,6 @@ use pdes_core::SimDuration;
 
 use super::Regions;
 use crate::epoch::unit::LatencyFactors;
-use crate::platform::routing::Routing;
 use crate::route_cost::RouteCost;
 use crate::{HostId, NetworkParameters, Platform};
 
@@ -49,8 +48,8 @@ fn min_latency_phase(
         counts(one, other)
             .then(|| latency(one, other).into_iter().chain(latency(other, one)).reduce(f64::min))?
     };
-    let shortest = match candidate_pairs(platform) {
-        Some(pairs) => pairs.into_iter().filter_map(between).reduce(f64::min),
+    let shortest = match platform.whole_cluster() {
+        Some((topology, _)) => topology.closest_pairs().into_iter().filter_map(between).reduce(f64::min),
         None if hosts <= ALL_PAIRS_LIMIT => {
             let pairs = (0..hosts).flat_map(|one| (one + 1..hosts).map(move |other| (one, other)));
             pairs.filter_map(between).reduce(f64::min)
@@ -61,14 +60,4 @@ fn min_latency_phase(
         }
     };
     shortest.map(|latency| least_factor.of(latency))
-}
-
-/// Returns candidate pairs of hosts if all hosts belong to one cluster.
-fn candidate_pairs(platform: &Platform) -> Option<Vec<(u32, u32)>> {
-    platform.zones().iter().find_map(|zone| match &zone.routing {
-        Routing::Cluster(topology, _) if zone.hosts.len() == platform.hosts().len() => {
-            Some(topology.closest_pairs())
-        }
-        _ => None,
-    })
 }

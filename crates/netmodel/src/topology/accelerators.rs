@@ -28,6 +28,16 @@ impl WithAccelerators {
         self.inner.hosts() * u64::from(self.each)
     }
 
+    /// Returns the host of an accelerator.
+    fn host_of(&self, accelerator: u64) -> u64 {
+        accelerator / u64::from(self.each)
+    }
+
+    /// Lists the accelerators, as stations, each with its host: the ends of their cables.
+    fn own_ends(&self) -> impl Iterator<Item = (u64, u64)> {
+        (0..self.accelerators()).map(|number| (self.inner.hosts() + number, self.host_of(number)))
+    }
+
     /// Returns the number of an accelerator, if a station is one.
     fn accelerator(&self, station: u32) -> Option<u32> {
         let number = station.checked_sub(self.inner.hosts() as u32)?;
@@ -37,7 +47,7 @@ impl WithAccelerators {
     /// Returns the station in the inner topology of a host, the host of an accelerator, or a switch.
     fn inner_station(&self, station: u32) -> u32 {
         match self.accelerator(station) {
-            Some(number) => number / self.each,
+            Some(number) => self.host_of(number.into()) as u32,
             None if u64::from(station) < self.inner.hosts() => station,
             None => station - self.accelerators() as u32,
         }
@@ -80,7 +90,7 @@ impl Topology for WithAccelerators {
 
     fn cables(&self, cluster: &str) -> Vec<Cable> {
         let own = (0..self.accelerators()).map(|number| {
-            let (host, number) = (number / u64::from(self.each), number % u64::from(self.each));
+            let (host, number) = (self.host_of(number), number % u64::from(self.each));
             Cable { name: format!("{cluster}_accelerator_link_{host}_{number}"), bandwidth_multiple: None }
         });
         self.inner.cables(cluster).into_iter().chain(own).collect()
@@ -93,10 +103,7 @@ impl Topology for WithAccelerators {
     fn cable_ends(&self) -> Vec<(u64, u64)> {
         let inner = self.inner.cable_ends().into_iter();
         let inner = inner.map(|(lower, upper)| (self.outer_station(lower), self.outer_station(upper)));
-        let first = self.inner.hosts();
-        inner
-            .chain((0..self.accelerators()).map(|number| (first + number, number / u64::from(self.each))))
-            .collect()
+        inner.chain(self.own_ends()).collect()
     }
 
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>) {
@@ -139,8 +146,7 @@ impl Topology for WithAccelerators {
     }
 
     fn closest_pairs(&self) -> Vec<(u32, u32)> {
-        let own = (0..self.accelerators() as u32)
-            .map(|number| (number / self.each, self.inner.hosts() as u32 + number));
+        let own = self.own_ends().map(|(accelerator, host)| (host as u32, accelerator as u32));
         self.inner.closest_pairs().into_iter().chain(own).collect()
     }
 

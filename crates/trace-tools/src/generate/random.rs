@@ -1,11 +1,13 @@
 //! Counter-based pseudo-random numbers, which depend only on their arguments.
 
+use pdes_core::{GOLDEN_GAMMA, mix};
+
 /// Returns a hash of a seed and a position: the same on every machine, in any order of calls.
 ///
-/// Each word passes through the finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
-/// OOPSLA 2014).
+/// Each word passes through SplitMix64 ([`mix`]).
 pub(super) fn hash(seed: u64, position: &[u64]) -> u64 {
-    position.iter().fold(mix_word(seed), |state, word| mix_word(state ^ mix_word(*word)))
+    let mix = |word: u64| mix(word.wrapping_add(GOLDEN_GAMMA));
+    position.iter().fold(mix(seed), |state, word| mix(state ^ mix(*word)))
 }
 
 /// Returns a number in `[0, 1)`, a multiple of 2^-53.
@@ -16,14 +18,6 @@ pub(super) fn fraction(seed: u64, position: &[u64]) -> f64 {
 /// Returns a number in `0..bound`, uniform up to a bias of bound / 2^64.
 pub(super) fn below(bound: u64, seed: u64, position: &[u64]) -> u64 {
     ((u128::from(hash(seed, position)) * u128::from(bound)) >> 64) as u64
-}
-
-/// Mixes the bits of a word (SplitMix64).
-fn mix_word(word: u64) -> u64 {
-    let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
 }
 
 /// A pseudo-random permutation of `0..size`, computed point by point in both directions.

@@ -1,5 +1,7 @@
 //! Random regular graphs.
 
+use pdes_core::{GOLDEN_GAMMA, mix};
+
 use super::plan::SwitchCable;
 
 /// Number of graphs that are drawn until one is connected.
@@ -56,10 +58,8 @@ impl Draw {
     }
 
     fn below(&mut self, limit: usize) -> usize {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let step = |word: u64, shift: u32, factor: u64| (word ^ word >> shift).wrapping_mul(factor);
-        let mixed = step(step(self.random, 30, 0xbf58_476d_1ce4_e5b9), 27, 0x94d0_49bb_1331_11eb);
-        ((mixed ^ mixed >> 31) % limit as u64) as usize
+        self.random = self.random.wrapping_add(GOLDEN_GAMMA);
+        (mix(self.random) % limit as u64) as usize
     }
 
     fn are_joined(&self, one: u32, other: u32) -> bool {
