@@ -1,5 +1,6 @@
 //! Hosts of the ordered engine: idle times of their resources, and the lanes in which slots wait for them.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::dependencies::{DependencyTracker, ReadyOperation};
@@ -8,12 +9,34 @@ use super::pool::{Pool, Slot, SlotQueue};
 use crate::schedule::{Extent, Tables};
 
 /// Time and order of the next event of a host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NextEvent {
     /// Start time of the event \[ps\].
     pub(crate) time: u64,
     /// Creation order, the tie-breaker.
     pub(crate) stamp: u64,
+}
+
+impl NextEvent {
+    /// Returns both as one number, which is compared without a branch.
+    #[inline]
+    fn order(self) -> u128 {
+        u128::from(self.time) << u64::BITS | u128::from(self.stamp)
+    }
+}
+
+impl Ord for NextEvent {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl PartialOrd for NextEvent {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// Marks a host without a next event.
