@@ -27,7 +27,7 @@ pub mod windows;
 
 use std::collections::BTreeSet;
 
-use pdes_core::{EventQueue, SimDuration, SimTime, State, StateVisitor};
+use pdes_core::{Bytes, EventQueue, SimDuration, SimTime, State, StateVisitor};
 use rustc_hash::FxHashSet;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -187,7 +187,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
         network
     }
 
-    /// Returns the tag of each message whose data flow, and its rate [B/s] since the last [`next_event`](NetworkModel::next_event).
+    /// Returns the tag of the message of each flow, and its rate [B/s] since the last [`next_event`](NetworkModel::next_event).
     /// Takes time proportional to the messages that flow and their links.
     pub fn rates(&self) -> impl Iterator<Item = (T, f64)> + '_ {
         self.sharing.flows_in_order().map(|flow| {
@@ -221,12 +221,14 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
                 if route != current {
                     self.pending.set_route(id, route);
                 }
-                let latency = self.routes.latency(route, self.now);
-                self.routes.announce(route, &mut self.sharing);
-                if latency > 0.0 {
-                    self.events.add(self.flow_begin(route, self.now, size), ScheduledEvent::StartFlow(id));
+                let others =
+                    self.choices.choose_parts(route, size.get(), &mut self.routes, &mut self.sharing);
+                if others.is_empty() {
+                    self.begin_on(route, id, size);
                 } else {
-                    self.start_flow(id);
+                    let parts = self.pending.split(id, &others);
+                    let on = std::iter::once(route).chain(others);
+                    on.zip(parts).for_each(|(route, part)| self.begin_on(route, part, size));
                 }
             }
             Work::Compute { host, flops } => {
@@ -234,6 +236,18 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
                 self.cpus.begin(self.now, host.get(), flops, id, busy);
             }
             Work::Timer => unreachable!("a timer has no begin, only an end"),
+        }
+    }
+
+    /// Begins a message on a route, or a part of one, which has the latency of the size of the whole.
+    #[inline]
+    fn begin_on(&mut self, route: u32, message: PendingId, whole: Bytes) {
+        let latency = self.routes.latency(route, self.now);
+        self.routes.announce(route, &mut self.sharing);
+        if latency > 0.0 {
+            self.events.add(self.flow_begin(route, self.now, whole), ScheduledEvent::StartFlow(message));
+        } else {
+            self.start_flow(message);
         }
     }
 
@@ -253,7 +267,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
             unreachable!("only messages flow")
         };
         let route = self.current_route(message, route);
-        let wire = size.get() as f64 * self.factors.of(size).time_per_byte;
+        let wire = size.get() as f64 * self.factors.of(self.pending.whole_size(message)).time_per_byte;
         self.add_flow(message, route, size.get(), wire);
     }
 
@@ -285,14 +299,12 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     /// Moves what is left of a flow to another route.
     fn move_flow(&mut self, flow: FlowIndex, route: u32) {
         let ActiveFlow { message, .. } = self.active[flow.index()];
-        let Work::Message { size, .. } = self.pending.work(message) else {
-            unreachable!("only messages flow")
-        };
+        let time_per_byte = self.factors.of(self.pending.whole_size(message)).time_per_byte;
         let (left, penalty) = (self.progress.left(self.now, flow), self.sharing.penalty(flow));
         self.end_flow(flow, left);
         self.pending.set_route(message, route);
         let wire = left / penalty;
-        self.add_flow(message, route, (wire / self.factors.of(size).time_per_byte) as u64, wire);
+        self.add_flow(message, route, (wire / time_per_byte) as u64, wire);
     }
 
     /// Applies the changes of resources that come by an instant, which is now or within the precision.
@@ -377,7 +389,12 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
         self.advance_observer(now);
         let end = now.saturating_add(self.precision);
         let busy = tell_busy(&mut self.volumes.observer);
-        self.cpus.finish(now, end, |id| done(self.pending.complete(id), None), busy);
+        let mut complete = |pending: &mut PendingList<T>, id, route| {
+            if let Some(tag) = pending.complete(id) {
+                done(tag, route);
+            }
+        };
+        self.cpus.finish(now, end, |id| complete(&mut self.pending, id, None), busy);
         let mut due = std::mem::take(&mut self.due);
         self.progress.pop_before(end, |at, flow| {
             let ActiveFlow { route, begun, .. } = self.active[flow.index()];
@@ -405,13 +422,13 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
             match event {
                 DueEvent::Arrival(flow) => {
                     let ActiveFlow { message, route, .. } = self.active[flow.index()];
-                    done(self.pending.complete(message), Some(route));
+                    complete(&mut self.pending, message, Some(route));
                     self.end_flow(flow, 0.0);
                 }
                 DueEvent::Scheduled(ScheduledEvent::StartFlow(message)) => self.start_flow(message),
                 DueEvent::Change => self.apply_changes(at),
                 DueEvent::Scheduled(ScheduledEvent::Begin(id)) => match self.pending.work(id) {
-                    Work::Timer => done(self.pending.complete(id), None),
+                    Work::Timer => complete(&mut self.pending, id, None),
                     Work::Message { .. } | Work::Compute { .. } => self.begin(id),
                 },
             }
@@ -426,7 +443,8 @@ impl<T: Copy, O: NetworkObserver> NetworkModel<T> for FlowNetwork<'_, T, O> {
 
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
         let route = self.routes.find(message.src, message.dst, &mut self.sharing)?;
-        let work = Work::Message { route, size: message.size, order: MessageOrder::of(&message) };
+        let order = MessageOrder::of(&message);
+        let work = Work::Message { route, size: message.size, order, split: None };
         self.submit(message.at, work, message.tag);
         Ok(())
     }
@@ -530,7 +548,7 @@ impl<T: Copy, O: NetworkObserver> NetworkModel<T> for FlowNetwork<'_, T, O> {
     }
 
     fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
-        self.pending.items().map(|(_, pending)| pending.tag)
+        self.pending.tags()
     }
 
     /// Enables the recording of link loads: a kilobyte for each link that carries anything.

@@ -38,7 +38,7 @@ pub trait NetworkObserver: Default + Debug + Send + Serialize + DeserializeOwned
         let _ = (at, now);
     }
 
-    /// A message begins to flow over a link: `bytes` on the wire for each time that its route crosses the link.
+    /// A message, or a part of one that takes several routes, begins to flow over a link: `bytes` on the wire for each time that its route crosses the link.
     fn message_began(&mut self, link: ObservedLink, bytes: u64) {
         let _ = (link, bytes);
     }

@@ -71,6 +71,10 @@ pub enum MessageRouting {
     /// The route of the platform or such a way: that with the smaller product of links and messages for each unit of bandwidth, where the two
     /// differ, when the message begins (Singh, "Load-Balanced Routing in Interconnection Networks", 2005).
     Ugal,
+    /// Several routes at once: the message is split into [equal parts](NetworkParameters::routing_parts), each of which is a flow of its own. The
+    /// first takes the route of the platform, the others take other shortest ones of a fat tree or rail-optimised fabric, elsewhere ways as
+    /// with [`Self::Valiant`]. As packets that are sprayed do (Dixit et al., "On the Impact of Packet Spraying in Data Center Networks", 2013).
+    Spray,
 }
 
 /// Parameters of the network model beside the latencies and bandwidths of links.
@@ -100,8 +104,10 @@ pub struct NetworkParameters {
     pub loopback_latency_s: f64,
     /// Choice of the routes of messages. Exact contention only.
     pub routing: MessageRouting,
-    /// Seed of the ways over third groups, switches or hosts.
+    /// Seed of the routes beside that of the platform.
     pub routing_seed: u64,
+    /// Number of parts of a sprayed message. One that has fewer bytes, or fewer routes, has fewer.
+    pub routing_parts: u8,
 }
 
 /// Rule by which flows share a fat pipe.
@@ -138,6 +144,7 @@ impl NetworkParameters {
             loopback_latency_s: 0.0,
             routing: MessageRouting::Minimal,
             routing_seed: 1,
+            routing_parts: 4,
         };
         match preset {
             Preset::Smpi => Self {

@@ -14,8 +14,8 @@ pub(crate) mod builder;
 pub(crate) mod cluster;
 pub mod description;
 mod detours;
-mod indirect_routes;
 pub(crate) mod link_class;
+mod other_routes;
 pub mod quantity;
 mod route_builder;
 pub(crate) mod routing;
@@ -24,6 +24,7 @@ mod text;
 pub(crate) mod zone;
 pub(crate) mod zone_builder;
 
+pub(crate) use other_routes::OtherRoute;
 use route_builder::{RouteBuilder, RouteGap};
 use zone::{NamedNode, Vertex, Zone, ZoneVertex};
 

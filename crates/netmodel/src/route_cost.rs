@@ -2,6 +2,7 @@
 
 use pdes_core::{Bytes, SimTime};
 
+use crate::platform::OtherRoute;
 use crate::{HostId, LinkId, NetworkParameters, Platform, Resource, ResourceChanges, RouteError, Sharing};
 
 /// Part of a flow's rate that each link of the reverse route carries, for acknowledgements (network_cm02.cpp).
@@ -56,19 +57,20 @@ impl RoutePath {
         Ok(Self { route, reverse_route })
     }
 
-    /// Looks up the routes that messages take over a third host, there and back.
+    /// Looks up the routes beside those of the platform that messages take, there and back.
     ///
     /// # Errors
     /// If there is no such route.
-    pub(crate) fn over(
+    pub(crate) fn other(
         parameters: &NetworkParameters,
         platform: &Platform,
-        (src, via, dst): (HostId, HostId, HostId),
+        (src, dst): (HostId, HostId),
+        other: OtherRoute,
     ) -> Result<Self, RouteError> {
         let (mut route, mut reverse_route) = (Vec::new(), Vec::new());
-        platform.route_over((src, via, dst), &mut route)?;
+        platform.write_other_route((src, dst), other, &mut route)?;
         if parameters.cross_traffic {
-            platform.route_over((dst, via, src), &mut reverse_route)?;
+            platform.write_other_route((dst, src), other, &mut reverse_route)?;
         }
         Ok(Self { route, reverse_route })
     }

@@ -63,6 +63,18 @@ pub(crate) trait Topology: fmt::Debug + fmt::Display + Send + Sync {
         None
     }
 
+    /// Returns the number of shortest routes from one host to another that [`Topology::route_among`] knows: that of the routes that use no
+    /// cable between switches together, and how many routes there are for each of these.
+    fn shortest_routes(&self, _src: u32, _dst: u32) -> [u64; 2] {
+        [1, 1]
+    }
+
+    /// Appends the links of one of the shortest routes between two hosts, by its number: 0 is the route of [`Topology::route`], and numbers
+    /// that differ modulo the first of [`Topology::shortest_routes`] use no cable between switches together.
+    fn route_among(&self, wiring: &Wiring, (src, dst): (u32, u32), _number: u64, out: &mut Vec<LinkId>) {
+        self.route(wiring, src, dst, out);
+    }
+
     /// Returns a host at or below the lower end of each cable, in the order of `cables`.
     fn cable_hosts(&self) -> Vec<u32>;
 

@@ -24,9 +24,13 @@ enum RoutingError {
     #[error(
         "network.routing: the platform has no ways over third groups, switches or hosts: expected one dragonfly of three groups or more, \
          torus, HyperX, Slim Fly, PolarFly, Jellyfish or dragonfly+, without backbone and limiters; for a fat tree set platform.routing = \
-         \"random\""
+         \"random\", or network.routing = \"spray\""
     )]
     NoChoice,
+    #[error(
+        "network.routing: messages between the hosts that are farthest from each other have one route: expected one fat tree with several parents          or cables, rail-optimised fabric of several spines, dragonfly of three groups or more, torus, HyperX, Slim Fly, PolarFly, Jellyfish or          dragonfly+"
+    )]
+    OneRoute,
     #[error(
         "network.routing: messages go around links that are off by routes of the platform: leave one of the two out"
     )]
@@ -46,10 +50,14 @@ pub(crate) fn check(spec: &RunSpec, platform: &Platform) -> Result<(), RunError>
         return Err(RunError::Network(Box::new(Obstacle::NotCertified(why))));
     }
     let Model { key, parallelism, .. } = spec.model;
+    let lacking_routes = match spec.network.routing {
+        MessageRouting::Spray => (!platform.has_several_routes(), RoutingError::OneRoute),
+        _ => (!platform.has_indirect_routes(), RoutingError::NoChoice),
+    };
     let why = [
         (*parallelism != Parallelism::Windows, RoutingError::Model(key)),
         (spec.epoch != Epoch::Exact, RoutingError::Epochs),
-        (!platform.has_indirect_routes(), RoutingError::NoChoice),
+        lacking_routes,
         (platform.has_detours(), RoutingError::Detours),
     ];
     match why.into_iter().find(|(is_so, _)| *is_so) {

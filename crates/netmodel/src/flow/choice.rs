@@ -1,15 +1,16 @@
-//! Choices of routes: a message takes that of the platform or, when it begins, another one over a third group, switch or host.
+//! Choices of routes: a message takes that of the platform or, when it begins, another one over a third group, switch or host, or several.
 //!
-//! The ways over third ones are random, by the seed, the pair of hosts and the number of the message between these, so that they depend on
+//! The other routes are random, by the seed, the pair of hosts and the number of the message between these, so that they depend on
 //! nothing else. The number is taken modulo [`TURNS`]: states recur, and the routes of a pair are few.
 
 use pdes_core::{GOLDEN_GAMMA, State, StateVisitor, mix};
 
 use super::route::RouteCache;
 use crate::maxmin::LinkIndex;
+use crate::platform::OtherRoute;
 use crate::{MaxMin, MessageRouting, NetworkParameters, Platform};
 
-/// Number of random ways of a pair of hosts, which its messages take in turn.
+/// Number of random choices of a pair of hosts, which its messages make in turn.
 const TURNS: u8 = 8;
 
 /// Choices of routes, and what they depend on.
@@ -17,6 +18,8 @@ const TURNS: u8 = 8;
 pub(super) struct RouteChoices {
     routing: MessageRouting,
     seed: u64,
+    /// Number of parts of a message that takes several routes.
+    parts: u8,
     /// Number of the next message, by the number of the platform's route.
     turns: Vec<u8>,
     /// Messages under way on each link, by its number in the solver: also those whose latency phase is not over. With UGAL.
@@ -27,16 +30,35 @@ impl RouteChoices {
     /// Messages that go around links that are off have no other choice.
     pub(super) fn new(platform: &Platform, parameters: &NetworkParameters) -> Self {
         let routing = if platform.has_detours() { MessageRouting::Minimal } else { parameters.routing };
-        Self { routing, seed: parameters.routing_seed, turns: Vec::new(), loads: Vec::new() }
+        let NetworkParameters { routing_seed: seed, routing_parts: parts, .. } = *parameters;
+        Self { routing, seed, parts, turns: Vec::new(), loads: Vec::new() }
     }
 
     /// Returns the route of a message that begins now, for that of the platform.
     #[inline]
     pub(super) fn choose(&mut self, route: u32, routes: &mut RouteCache<'_>, sharing: &mut MaxMin) -> u32 {
         match self.routing {
-            MessageRouting::Minimal => route,
+            MessageRouting::Minimal | MessageRouting::Spray => route,
             MessageRouting::Valiant | MessageRouting::Ugal => self.choose_other(route, routes, sharing),
         }
+    }
+
+    /// Returns the routes of the other parts of a message that begins now on a route and has so many bytes; mostly none.
+    #[inline]
+    pub(super) fn choose_parts(
+        &mut self,
+        route: u32,
+        bytes: u64,
+        routes: &mut RouteCache<'_>,
+        sharing: &mut MaxMin,
+    ) -> Vec<u32> {
+        let most = u64::from(self.parts).min(bytes).saturating_sub(1);
+        if self.routing != MessageRouting::Spray || most == 0 {
+            return Vec::new();
+        }
+        let (ends, random) = (routes.ends(route), self.next_random(route, routes));
+        let others = routes.platform().other_routes(ends, most, random);
+        others.into_iter().filter_map(|other| routes.find_other(ends, other, sharing).ok()).collect()
     }
 
     fn choose_other(&mut self, route: u32, routes: &mut RouteCache<'_>, sharing: &mut MaxMin) -> u32 {
@@ -53,18 +75,25 @@ impl RouteChoices {
 
     /// Returns the next way over a third one; the platform's route if there is none.
     fn next_other(&mut self, route: u32, routes: &mut RouteCache<'_>, sharing: &mut MaxMin) -> u32 {
+        let (src, dst) = routes.ends(route);
+        let number = self.next_random(route, routes);
+        let via = routes.platform().third_host(src, dst, number).map(OtherRoute::Over);
+        // Where a way is missing, that of the platform is none either.
+        via.and_then(|via| routes.find_other((src, dst), via, sharing).ok()).unwrap_or(route)
+    }
+
+    /// Returns the random number of the next message of the hosts at the ends of a route.
+    fn next_random(&mut self, route: u32, routes: &RouteCache<'_>) -> u64 {
         if self.turns.len() <= route as usize {
             self.turns.resize(route as usize + 1, 0);
         }
         let turn = &mut self.turns[route as usize];
         let (src, dst) = routes.ends(route);
-        let number = [self.seed, u64::from(src.get()) << 32 | u64::from(dst.get()), (*turn).into()]
+        let random = [self.seed, u64::from(src.get()) << 32 | u64::from(dst.get()), (*turn).into()]
             .into_iter()
             .fold(0, |state, word| mix((state ^ word).wrapping_add(GOLDEN_GAMMA)));
         *turn = (*turn + 1) % TURNS;
-        let via = routes.platform().third_host(src, dst, number);
-        // Where a way is missing, that of the platform is none either.
-        via.and_then(|via| routes.find_over((src, via, dst), sharing).ok()).unwrap_or(route)
+        random
     }
 
     /// Returns the product of links and messages for each unit of bandwidth, this one included, on the links of a route that are not on

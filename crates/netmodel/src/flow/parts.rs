@@ -23,7 +23,7 @@ impl<T: Copy, O: NetworkObserver> FlowNetwork<'_, T, O> {
         self.routes.usages(route).iter().map(|usage| LinkId::new(self.sharing.number(usage.link)))
     }
 
-    /// Tells of every message whose data flow its tag, the link that limits its rate unless something else does, and the load of each link
+    /// Tells of every flow the tag of its message, the link that limits its rate unless something else does, and the load of each link
     /// that it uses [B/s], since the last [`next_event`](NetworkModel::next_event). Takes time proportional to the messages that flow and
     /// their links.
     pub fn shares(&self, mut tell: impl FnMut(T, Option<LinkId>, &mut dyn Iterator<Item = (LinkId, f64)>)) {
@@ -45,7 +45,8 @@ impl<T: Copy, O: NetworkObserver> FlowNetwork<'_, T, O> {
     /// Schedules the begin of a flow, whose latency phase another network has simulated.
     pub(super) fn schedule_flow(&mut self, begin: SimTime, message: Message<T>) {
         let route = self.route(message.src, message.dst).expect("the sender has found the route");
-        let work = Work::Message { route, size: message.size, order: MessageOrder::of(&message) };
+        let order = MessageOrder::of(&message);
+        let work = Work::Message { route, size: message.size, order, split: None };
         let id = self.pending.add(work, message.tag);
         self.events.add(begin, ScheduledEvent::StartFlow(id));
         self.upcoming = None;
@@ -99,8 +100,9 @@ impl<T: Copy, O: NetworkObserver> FlowNetwork<'_, T, O> {
                 unreachable!("only messages flow")
             };
             let route = to.route(src, dst).expect("the other network has the same routes");
-            let message =
-                to.pending.add(Work::Message { route, size, order }, self.pending.complete(message));
+            let tag = self.pending.tag(message);
+            self.pending.complete(message);
+            let message = to.pending.add(Work::Message { route, size, order, split: None }, tag);
             to.begun += 1;
             messages.push((flow, ActiveFlow { message, route, begun: to.begun }));
         }

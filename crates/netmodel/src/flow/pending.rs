@@ -1,4 +1,6 @@
 //! Submitted messages, computations and timers that are not complete.
+//!
+//! A message that takes several routes at once is split into *parts*, pending items of their own with its tag. It is complete with the last.
 
 use pdes_core::{Bytes, LpId, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
@@ -16,14 +18,29 @@ pub(super) struct Pending<T> {
     pub(super) tag: T,
 }
 
+/// Number of a message in parts, until its completion; reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SplitId(u32);
+
+/// A message in parts.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct SplitMessage {
+    size: Bytes,
+    /// Number of parts that are not complete.
+    parts: u32,
+}
+
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 pub(super) enum Work {
-    /// A message of this size on a route, and its place in the order of messages.
+    /// A message, or a part of one, of this size on a route, and its place in the order of messages.
     Message {
         route: u32,
         size: Bytes,
         #[state(saved = "visited until the flow begins")]
         order: MessageOrder,
+        /// The message of which it is a part.
+        #[state(skip = "visited with the item")]
+        split: Option<SplitId>,
     },
     /// A computation.
     Compute { host: HostId, flops: f64 },
@@ -56,11 +73,13 @@ impl MessageOrder {
 pub(super) struct PendingList<T> {
     list: Vec<Pending<T>>,
     free_slots: Vec<PendingId>,
+    splits: Vec<SplitMessage>,
+    free_splits: Vec<SplitId>,
 }
 
 impl<T> Default for PendingList<T> {
     fn default() -> Self {
-        Self { list: Vec::new(), free_slots: Vec::new() }
+        Self { list: Vec::new(), free_slots: Vec::new(), splits: Vec::new(), free_splits: Vec::new() }
     }
 }
 
@@ -79,6 +98,56 @@ impl<T: Copy> PendingList<T> {
         }
     }
 
+    /// Splits a message, which takes its route and these others, into equal parts, the first of which may be a byte longer; returns all.
+    pub(super) fn split(&mut self, id: PendingId, others: &[u32]) -> Vec<PendingId> {
+        let Work::Message { route, size, order, .. } = self.work(id) else {
+            unreachable!("only messages have routes")
+        };
+        let parts = others.len() as u64 + 1;
+        let message = SplitMessage { size, parts: parts as u32 };
+        let split = match self.free_splits.pop() {
+            Some(split) => {
+                self.splits[split.0 as usize] = message;
+                split
+            }
+            None => {
+                self.splits.push(message);
+                SplitId(self.splits.len() as u32 - 1)
+            }
+        };
+        let (each, longer, tag) = (size.get() / parts, size.get() % parts, self.tag(id));
+        let part = |(place, route): (u64, u32)| {
+            let size = Bytes::new(each + u64::from(place < longer));
+            Work::Message { route, size, order, split: Some(split) }
+        };
+        self.list[id.0 as usize].work = part((0, route));
+        let others = (1..).zip(others.iter().copied());
+        std::iter::once(id).chain(others.map(|other| self.add(part(other), tag))).collect()
+    }
+
+    /// Returns the size of a message of which an item is a part, or that it is.
+    #[inline]
+    pub(super) fn whole_size(&self, id: PendingId) -> Bytes {
+        match self.work(id) {
+            Work::Message { size, split, .. } => {
+                split.map_or(size, |split| self.splits[split.0 as usize].size)
+            }
+            Work::Compute { .. } | Work::Timer => unreachable!("only messages have a size"),
+        }
+    }
+
+    /// Returns the tags of all work that is not complete.
+    pub(super) fn tags(&self) -> impl Iterator<Item = T> {
+        let mut is_told = vec![false; self.splits.len()];
+        let is_new = move |(_, pending): &(PendingId, &Pending<T>)| match pending.work {
+            Work::Message { split: Some(SplitId(split)), .. } => {
+                !std::mem::replace(&mut is_told[split as usize], true)
+            }
+            _ => true,
+        };
+        self.items().filter(is_new).map(|(_, pending)| pending.tag)
+    }
+
     /// Returns all pending items, in the order of their numbers.
     pub(super) fn items(&self) -> impl Iterator<Item = (PendingId, &Pending<T>)> {
         let mut is_pending = vec![true; self.list.len()];
@@ -95,10 +164,13 @@ impl<T: Copy> PendingList<T> {
         let Pending { work, tag } = &mut self.list[id.0 as usize];
         work.visit(visitor);
         tag.visit(visitor);
-        if let Work::Message { order, .. } = work
-            && !is_flow
-        {
-            order.visit(visitor);
+        if let Work::Message { order, split, .. } = work {
+            if let Some(SplitId(split)) = split {
+                visitor.compare(&self.splits[*split as usize]);
+            }
+            if !is_flow {
+                order.visit(visitor);
+            }
         }
     }
 
@@ -133,10 +205,26 @@ impl<T: Copy> PendingList<T> {
         self.list.iter_mut().map(|pending| &mut pending.tag).for_each(change);
     }
 
-    /// Completes an item; returns its tag. Its number may be reused.
+    /// Completes an item; returns its tag, unless other parts of its message are not complete. Its number may be reused.
     #[inline]
-    pub(super) fn complete(&mut self, id: PendingId) -> T {
+    pub(super) fn complete(&mut self, id: PendingId) -> Option<T> {
         self.free_slots.push(id);
-        self.list[id.0 as usize].tag
+        let Pending { work, tag } = self.list[id.0 as usize];
+        match work {
+            Work::Message { split: Some(split), .. } => self.complete_part(split).then_some(tag),
+            _ => Some(tag),
+        }
+    }
+
+    /// Completes a part of a message; returns whether it was the last.
+    #[cold]
+    fn complete_part(&mut self, split: SplitId) -> bool {
+        let message = &mut self.splits[split.0 as usize];
+        message.parts -= 1;
+        let is_last = message.parts == 0;
+        if is_last {
+            self.free_splits.push(split);
+        }
+        is_last
     }
 }

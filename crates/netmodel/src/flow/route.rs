@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::change::ChangeCursor;
 use crate::maxmin::{FlowIndex, LinkIndex};
+use crate::platform::OtherRoute;
 use crate::route_cost::{Resources, RouteCost, RoutePath};
 use crate::{
     FatPipes, HostId, LinkId, MaxMin, NetworkParameters, Platform, Resource, ResourceChange, RouteError,
@@ -22,8 +23,8 @@ pub(super) struct RouteCache<'p> {
     parameters: NetworkParameters,
     /// The route of each pair since `since`.
     of_pair: FxHashMap<(HostId, HostId), u32>,
-    /// The routes over third hosts.
-    over: FxHashMap<(HostId, HostId, HostId), u32>,
+    /// The other routes of pairs.
+    others: FxHashMap<(HostId, HostId, OtherRoute), u32>,
     /// Last change of a link after which messages may take other routes.
     since: SimTime,
     routes: Vec<Route>,
@@ -37,8 +38,8 @@ pub(super) struct RouteCache<'p> {
 #[derive(Debug)]
 struct Route {
     ends: (HostId, HostId),
-    /// The third host that it leads over.
-    via: Option<HostId>,
+    /// Which one it is beside that of the platform.
+    other: Option<OtherRoute>,
     /// Instant from which on messages take it.
     since: SimTime,
     /// Sum of the link latencies [s].
@@ -72,7 +73,7 @@ impl<'p> RouteCache<'p> {
             changes,
             parameters: parameters.clone(),
             of_pair: FxHashMap::default(),
-            over: FxHashMap::default(),
+            others: FxHashMap::default(),
             since: SimTime::ZERO,
             routes: Vec::new(),
             usages: Vec::new(),
@@ -101,15 +102,16 @@ impl<'p> RouteCache<'p> {
         }
     }
 
-    /// Returns the number of the route from one host over another to a third one.
-    pub(super) fn find_over(
+    /// Returns the number of a route from one host to another beside that of the platform.
+    pub(super) fn find_other(
         &mut self,
-        (src, via, dst): (HostId, HostId, HostId),
+        (src, dst): (HostId, HostId),
+        other: OtherRoute,
         sharing: &mut MaxMin,
     ) -> Result<u32, RouteError> {
-        match self.over.get(&(src, via, dst)) {
+        match self.others.get(&(src, dst, other)) {
             Some(&route) => Ok(route),
-            None => self.add((src, dst), Some(via), sharing),
+            None => self.add((src, dst), Some(other), sharing),
         }
     }
 
@@ -117,13 +119,13 @@ impl<'p> RouteCache<'p> {
     fn add(
         &mut self,
         (src, dst): (HostId, HostId),
-        via: Option<HostId>,
+        other: Option<OtherRoute>,
         sharing: &mut MaxMin,
     ) -> Result<u32, RouteError> {
         let (ends, since) = ((src, dst), self.since);
-        let path = match via {
+        let path = match other {
             None => RoutePath::new(&self.parameters, self.platform(), ends, since)?,
-            Some(via) => RoutePath::over(&self.parameters, self.platform(), (src, via, dst))?,
+            Some(other) => RoutePath::other(&self.parameters, self.platform(), ends, other)?,
         };
         let cost = RouteCost::of(&self.parameters, self.resources, &path, SimTime::ZERO);
         let first = self.usages.len();
@@ -135,11 +137,11 @@ impl<'p> RouteCache<'p> {
         let is_changing = self.resources.any_changes(&cost.weights) || self.platform().may_detour(src, dst);
         let (latency, terms) = (cost.latency, self.terms_of(&cost, SimTime::ZERO));
         let path = is_changing.then(|| Box::new(path));
-        self.routes.push(Route { ends, via, since, latency, terms, usages, path });
+        self.routes.push(Route { ends, other, since, latency, terms, usages, path });
         let route = self.routes.len() as u32 - 1;
-        match via {
+        match other {
             None => self.of_pair.insert((src, dst), route),
-            Some(via) => self.over.insert((src, via, dst), route),
+            Some(other) => self.others.insert((src, dst, other), route),
         };
         Ok(route)
     }
@@ -242,20 +244,21 @@ impl<'p> RouteCache<'p> {
     pub(super) fn visit(&mut self, sharing: &mut MaxMin, visitor: &mut StateVisitor<'_>) {
         self.resources.changes.compare_next(visitor);
         self.changes.visit(self.resources.changes, visitor);
-        let ends = |route: &Route| (route.ends, route.via, route.since);
+        let ends = |route: &Route| (route.ends, route.other, route.since);
         let mut all: (SimTime, Vec<_>) = (self.since, self.routes.iter().map(ends).collect());
         visitor.saved(&mut all);
         let (last, all) = all;
         let hosts = self.platform().hosts().len();
         for (number, route) in (0_u32..).zip(all) {
-            let ((src, dst), via, since) = route;
+            let ((src, dst), other, since) = route;
             let is_found = match self.routes.get(number as usize) {
                 Some(known) => ends(known) == route,
                 None => {
                     self.since = since;
+                    let via = other.and_then(OtherRoute::via);
                     let mut all = [src, dst].into_iter().chain(via);
                     all.all(|host| host.index() < hosts)
-                        && self.add((src, dst), via, sharing).ok() == Some(number)
+                        && self.add((src, dst), other, sharing).ok() == Some(number)
                 }
             };
             if !is_found {

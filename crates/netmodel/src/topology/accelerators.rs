@@ -107,13 +107,22 @@ impl Topology for WithAccelerators {
     }
 
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>) {
+        self.route_among(wiring, (src, dst), 0, out);
+    }
+
+    fn shortest_routes(&self, src: u32, dst: u32) -> [u64; 2] {
+        let (from, to) = (self.inner_station(src), self.inner_station(dst));
+        if from == to { [1, 1] } else { self.inner.shortest_routes(from, to) }
+    }
+
+    fn route_among(&self, wiring: &Wiring, (src, dst): (u32, u32), route: u64, out: &mut Vec<LinkId>) {
         if let Some(number) = self.accelerator(src) {
             out.push(wiring.up(self.cable(number)));
         }
         let (from, to) = (self.inner_station(src), self.inner_station(dst));
         // Between a host and its own accelerators there is nothing else; a message of an accelerator to itself goes to the host and back.
         if from != to || src == dst && self.accelerator(src).is_none() {
-            self.inner.route(wiring, from, to, out);
+            self.inner.route_among(wiring, (from, to), route, out);
         }
         if let Some(number) = self.accelerator(dst) {
             out.push(wiring.down(self.cable(number)));

@@ -143,15 +143,32 @@ impl FatTree {
         self.first_cables[child.level] + parent * u64::from(level.cables) + parallel
     }
 
+    /// Returns the number of upward ports of a node of this level.
+    fn ports_up(&self, level: usize) -> u64 {
+        u64::from(self.levels[level].parents) * u64::from(self.levels[level].cables)
+    }
+
+    /// Returns the level of the lowest switch above two hosts.
+    fn top_level(&self, src: u64, dst: u64) -> usize {
+        let is_common =
+            |level: &usize| self.host_label_from(*level, src) == self.host_label_from(*level, dst);
+        (1..=self.levels.len()).find(is_common).expect("the top is above all hosts")
+    }
+
+    /// Returns by how many upward ports a route of this number is beside the one of number 0 at a level.
+    fn shift(&self, number: u64, level: usize) -> u64 {
+        (0..level).fold(number, |number, below| number / self.ports_up(below)) % self.ports_up(level)
+    }
+
     /// Appends the upward hops until the node is above the destination, choosing the port by the destination's number
-    /// (D-mod-k), or at random.
-    fn climb(&self, wiring: &Wiring, src: u64, dst: u64, out: &mut Vec<LinkId>) -> Node {
+    /// (D-mod-k), or at random, for the shortest route of this number.
+    fn climb(&self, wiring: &Wiring, (src, dst): (u64, u64), number: u64, out: &mut Vec<LinkId>) -> Node {
         let mut node = Node { level: 0, position: src };
         while !self.is_above(node, dst) {
-            let level = self.levels[node.level];
-            let ports = u64::from(level.parents) * u64::from(level.cables);
             let by_destination = (self.offsets.position + dst) / self.stride(node.level);
-            let port = wiring.rule.random_choice(src, dst, node.level).unwrap_or(by_destination) % ports;
+            let first = wiring.rule.random_choice(src, dst, node.level).unwrap_or(by_destination);
+            let ports = self.ports_up(node.level);
+            let port = (first % ports + self.shift(number, node.level)) % ports;
             let (parent, cable) = self.parent(node, port);
             wiring.push_limiter(self.station(node), out);
             out.push(wiring.up(cable));
@@ -160,17 +177,28 @@ impl FatTree {
         node
     }
 
-    /// Appends the downward hops from a node to a host below it, choosing among parallel cables by the source's number, or at random.
+    /// Appends the downward hops from a node to a host below it, choosing among parallel cables by the source's number, or at random, for
+    /// the shortest route of this number.
     ///
     /// SimGrid's loop over the ports of a node (FatTreeZone.cpp) continues after a descent: the port number keeps growing
     /// and is tested against the ports of the node below. With parallel cables below the top this takes other cables than
     /// the first choice of each node would. The rule [`RoutingRule::Simgrid`] reproduces this on purpose.
-    fn descend(&self, wiring: &Wiring, from: Node, src: u64, dst: u64, out: &mut Vec<LinkId>) {
+    fn descend(
+        &self,
+        wiring: &Wiring,
+        from: Node,
+        (src, dst): (u64, u64),
+        number: u64,
+        out: &mut Vec<LinkId>,
+    ) {
         let mut node = from;
         while node.level > 0 {
             let level = self.levels[node.level - 1];
             let random = wiring.rule.random_choice(dst, src, node.level);
-            let parallel = random.unwrap_or(self.offsets.position + src) % u64::from(level.cables);
+            let first = random.unwrap_or(self.offsets.position + src) % u64::from(level.cables);
+            // Routes over one parent take different cables there, too.
+            let shift = self.shift(number, node.level - 1) / u64::from(level.parents);
+            let parallel = (first + shift) % u64::from(level.cables);
             let mut port = parallel * u64::from(level.children);
             while node.level > 0 && port < self.ports_down(node) {
                 let children = u64::from(self.levels[node.level - 1].children);
@@ -255,8 +283,19 @@ impl Topology for FatTree {
     }
 
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>) {
-        let top = self.climb(wiring, src.into(), dst.into(), out);
-        self.descend(wiring, top, src.into(), dst.into(), out);
+        self.route_among(wiring, (src, dst), 0, out);
+    }
+
+    fn shortest_routes(&self, src: u32, dst: u32) -> [u64; 2] {
+        let mut ports = (0..self.top_level(src.into(), dst.into())).map(|level| self.ports_up(level));
+        let first = ports.find(|&ports| ports > 1).unwrap_or(1);
+        [first, ports.fold(1, u64::saturating_mul)]
+    }
+
+    fn route_among(&self, wiring: &Wiring, (src, dst): (u32, u32), number: u64, out: &mut Vec<LinkId>) {
+        let ends = (src.into(), dst.into());
+        let top = self.climb(wiring, ends, number, out);
+        self.descend(wiring, top, ends, number, out);
         wiring.push_limiter(dst.into(), out);
     }
 

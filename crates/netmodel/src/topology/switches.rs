@@ -113,25 +113,40 @@ impl SwitchGraph {
         distances.split_off(self.first_joined as usize)
     }
 
-    /// Returns the next port on the way from one switch to another for the messages between two hosts; `level` is the number of ports
-    /// before.
+    /// Returns the nearest switches of two hosts, each with the place of the cable to it among those of the host.
+    fn switches_between(&self, src: u32, dst: u32) -> ((usize, u32), (usize, u32)) {
+        let first = self.shape.switches_of(src).enumerate();
+        let ends =
+            first.flat_map(|first| self.shape.switches_of(dst).enumerate().map(move |last| (first, last)));
+        let nearest = ends.min_by_key(|&((_, first), (_, last))| self.distance(first, last));
+        nearest.expect("hosts have switches")
+    }
+
+    /// Lists the ports of a switch that lead nearer to another one, in the first dimension in which some do.
+    fn nearer(&self, switch: u32, last: u32) -> impl Iterator<Item = &Port> + Clone {
+        let left = self.distance(switch, last);
+        let is_nearer = move |port: &&Port| self.distance(port.switch, last) + 1 == left;
+        // The ports of a switch are in the order of dimensions.
+        let nearer = self.ports(switch).iter().filter(is_nearer);
+        let dimension = nearer.clone().next().map(|port| port.dimension);
+        nearer.take_while(move |port| Some(port.dimension) == dimension)
+    }
+
+    /// Returns the next port on the way from one switch to another for the messages between two hosts, on the shortest route of this
+    /// number; `level` is the number of ports before.
     fn next(
         &self,
         wiring: &Wiring,
         (switch, last): (u32, u32),
         (src, dst): (u32, u32),
-        level: usize,
+        (number, level): (u64, usize),
     ) -> Port {
-        let left = self.distance(switch, last);
-        let is_nearer = |port: &&Port| self.distance(port.switch, last) + 1 == left;
-        // The ports of a switch are in the order of dimensions.
-        let mut nearer = self.ports(switch).iter().filter(is_nearer).peekable();
-        let dimension = nearer.peek().map(|port| port.dimension);
-        let mut choices = nearer.take_while(|port| Some(port.dimension) == dimension);
+        let mut choices = self.nearer(switch, last);
         let count = choices.clone().count() as u64;
         // Hosts of one rail have numbers alike modulo their number in a server.
-        let number = u64::from(dst / self.shape.host_stride());
-        let choice = wiring.rule.random_choice(src.into(), dst.into(), level).unwrap_or(number) % count;
+        let by_destination = u64::from(dst / self.shape.host_stride());
+        let first = wiring.rule.random_choice(src.into(), dst.into(), level).unwrap_or(by_destination);
+        let choice = (first % count + number % count) % count;
         *choices.nth(choice as usize).expect("every two hosts have switches with a way between them")
     }
 
@@ -187,17 +202,24 @@ impl Topology for SwitchGraph {
     }
 
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>) {
-        let first = self.shape.switches_of(src).enumerate();
-        let ends =
-            first.flat_map(|first| self.shape.switches_of(dst).enumerate().map(move |last| (first, last)));
-        let nearest = ends.min_by_key(|&((_, first), (_, last))| self.distance(first, last));
-        let ((first_place, first), (last_place, last)) = nearest.expect("hosts have switches");
+        self.route_among(wiring, (src, dst), 0, out);
+    }
+
+    /// One for each first cable of a rail-optimised fabric. Other networks have few shortest routes, and [`Topology::third_host`].
+    fn shortest_routes(&self, src: u32, dst: u32) -> [u64; 2] {
+        let ((_, first), (_, last)) = self.switches_between(src, dst);
+        let has_detours = self.shape.units_of_detours().is_some();
+        [if has_detours || first == last { 1 } else { self.nearer(first, last).count() as u64 }, 1]
+    }
+
+    fn route_among(&self, wiring: &Wiring, (src, dst): (u32, u32), number: u64, out: &mut Vec<LinkId>) {
+        let ((first_place, first), (last_place, last)) = self.switches_between(src, dst);
         wiring.push_limiter(src.into(), out);
         out.push(wiring.up(self.host_cable(src, first_place)));
         let mut current = first;
         for level in 0..usize::from(self.distance(first, last)) {
             wiring.push_limiter(self.station(current), out);
-            let port = self.next(wiring, (current, last), (src, dst), level);
+            let port = self.next(wiring, (current, last), (src, dst), (number, level));
             let cable = self.host_cables() + u64::from(port.cable);
             out.push(if port.switch > current { wiring.up(cable) } else { wiring.down(cable) });
             current = port.switch;

@@ -15,6 +15,7 @@ mod observers;
 mod routes;
 #[path = "../../../../tests/shared.rs"]
 mod shared;
+mod spray;
 mod storage;
 mod storage_state;
 mod support;

@@ -275,6 +275,16 @@ fn network_parameters(
     if let Some(seed) = section.routing_seed {
         parameters.routing_seed = seed;
     }
+    if let Some(parts) = section.routing_parts {
+        if !(1..=64).contains(&parts) {
+            return Err(value_error(
+                "network",
+                "routing_parts",
+                format!("found {parts}, expected a number from 1 to 64"),
+            ));
+        }
+        parameters.routing_parts = parts;
+    }
     if let Some(Seconds(precision)) = section.precision_s {
         let expected = "expected a time from 0 to 1 s";
         if !(0.0..=1.0).contains(&precision) {

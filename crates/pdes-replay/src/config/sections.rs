@@ -247,13 +247,16 @@ pub(super) struct NetworkSection {
     /// Links that are solved again when flows begin or end: as in SimGrid (`marked`), or all (`complete`); `flow` only.
     #[schemars(extend("x-default" = "`\"marked\"`, with `raw` `\"complete\"`", "x-page" = "model.md"))]
     pub(super) solve_scope: Option<Scope>,
-    /// Routes of messages: those of the platform (`minimal`), ways over third groups, switches or hosts (`valiant`), or the better one of
-    /// both when a message begins (`ugal`); exact `flow` only.
+    /// Routes of messages: those of the platform (`minimal`), ways over third groups, switches or hosts (`valiant`), the better one of both
+    /// when a message begins (`ugal`), or several at once (`spray`); exact `flow` only.
     #[schemars(extend("default" = "minimal", "x-page" = "model.md#messages-that-share-links-flow"))]
     pub(super) routing: Option<MessageRouting>,
-    /// Seed of the ways over third groups, switches or hosts.
+    /// Seed of the routes beside those of the platform.
     #[schemars(extend("default" = 1))]
     pub(super) routing_seed: Option<u64>,
+    /// Parts of a message with `spray`, of equal size, each on a route of its own.
+    #[schemars(extend("default" = 4, "minimum" = 1, "maximum" = 64))]
+    pub(super) routing_parts: Option<u8>,
     /// Precision of event times: events within this time after another one happen together with it (`surf/precision`); `flow` only.
     #[schemars(extend("maximum" = 1, "x-default" = "1e-9, with `raw` 0"))]
     pub(super) precision_s: Option<Seconds>,
