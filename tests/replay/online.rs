@@ -319,21 +319,26 @@ fn tests_that_fail_for_certain_are_not_asked() {
     }
 }
 
-/// Ranks and the simulator take turns on one core; ranks, and threads that they start, see all that the command may use.
+/// Ranks and the simulator take turns on one core; ranks, and threads and processes that they start, see all that the command may use.
 #[test]
 fn programs_run_on_all_cores() {
-    let body = "void *ask(void *cores) { sched_getaffinity(0, sizeof(cpu_set_t), cores); return 0; }\n\
-        cpu_set_t cores, others;\npthread_t thread;\nfor (int i = 0; i < 500; i++) MPI_Barrier(MPI_COMM_WORLD);\n\
-        pthread_create(&thread, NULL, ask, &others);\npthread_join(thread, NULL);\nMPI_Barrier(MPI_COMM_WORLD);\n\
-        ask(&cores);\nprintf(\"%d %d\\n\", CPU_COUNT(&cores), CPU_COUNT(&others));";
-    let text = format!("#define _GNU_SOURCE\n#include <pthread.h>\n#include <sched.h>\n{}", main_with(body));
+    let body = "cpu_set_t cores; char text[99]; pthread_t thread; pid_t process; FILE *pipe;\n\
+        char *const child[] = {\"env\", \"nproc\", NULL}; unsetenv(\"OMP_NUM_THREADS\");\n\
+        void meet(void) { fflush(stdout); for (int i = 0; i < 500; i++) MPI_Barrier(MPI_COMM_WORLD); }\n\
+        void *ask(void *nothing) { sched_getaffinity(0, sizeof cores, &cores); printf(\"%d\\n\", CPU_COUNT(&cores)); return 0; }\n\
+        meet(); ask(NULL);\nmeet(); pthread_create(&thread, NULL, ask, NULL); pthread_join(thread, NULL);\n\
+        meet(); system(\"nproc\");\n\
+        meet(); pipe = popen(\"nproc\", \"r\"); fputs(fgets(text, sizeof text, pipe), stdout); pclose(pipe);\n\
+        meet(); posix_spawn(&process, \"/usr/bin/env\", NULL, NULL, child, environ); waitpid(process, NULL, 0);\n\
+        meet(); posix_spawnp(&process, \"env\", NULL, NULL, child, environ); waitpid(process, NULL, 0);\n\
+        meet(); if ((process = vfork()) == 0) { execvp(\"env\", child); _exit(1); } waitpid(process, NULL, 0);";
+    let headers =
+        ["pthread", "sched", "spawn", "sys/wait"].map(|name| format!("#include <{name}.h>\n")).concat();
+    let text = format!("#define _GNU_SOURCE\n{headers}{}", main_with(body));
     let folder = Folder::new();
     let Some(program) = Program::compile(&folder.write("program.c", &text)) else { return };
     let cores = rustix::thread::sched_getaffinity(None).unwrap().count().to_string();
-    assert_eq!(
-        program.lines_and_digest(2, &["--threads", "1"]).0,
-        [format!("{cores} {cores}"), format!("{cores} {cores}")]
-    );
+    assert_eq!(program.lines_and_digest(2, &["--threads", "1"]).0, vec![cores; 14]);
 }
 
 #[test]

@@ -5,6 +5,9 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -44,20 +47,31 @@ static void stay_on_core(void)
     kept_on = core;
 }
 
-/* The program sees all cores, and its other threads run on them: it leaves the core before it asks for any, until its next call. */
-#define ON_ALL_CORES(name, types, ...)                                                                                                   \
-  int name types                                                                                                                         \
+/* The program sees all cores, and its other threads and processes begin on them: it leaves the core before it asks for any, until its next
+   call. The C library starts the processes of these functions without handlers of forks. */
+#define ON_ALL_CORES(type, name, types, ...)                                                                                             \
+  type name types                                                                                                                        \
   {                                                                                                                                      \
     leave_core();                                                                                                                        \
     return ((__typeof__(&name))dlsym(RTLD_NEXT, #name))(__VA_ARGS__);                                                                    \
   }
 
-ON_ALL_CORES(sched_getaffinity, (pid_t process, size_t size, cpu_set_t *set), process, size, set)
-ON_ALL_CORES(sched_setaffinity, (pid_t process, size_t size, const cpu_set_t *set), process, size, set)
-ON_ALL_CORES(pthread_getaffinity_np, (pthread_t of, size_t size, cpu_set_t *set), of, size, set)
-ON_ALL_CORES(pthread_setaffinity_np, (pthread_t of, size_t size, const cpu_set_t *set), of, size, set)
-ON_ALL_CORES(pthread_create, (pthread_t *made, const pthread_attr_t *attributes, void *(*begin)(void *), void *argument), made, attributes, begin,
-             argument)
+ON_ALL_CORES(int, sched_getaffinity, (pid_t process, size_t size, cpu_set_t *set), process, size, set)
+ON_ALL_CORES(int, sched_setaffinity, (pid_t process, size_t size, const cpu_set_t *set), process, size, set)
+ON_ALL_CORES(int, pthread_getaffinity_np, (pthread_t of, size_t size, cpu_set_t *set), of, size, set)
+ON_ALL_CORES(int, pthread_setaffinity_np, (pthread_t of, size_t size, const cpu_set_t *set), of, size, set)
+ON_ALL_CORES(int, pthread_create, (pthread_t *made, const pthread_attr_t *attributes, void *(*begin)(void *), void *argument), made, attributes,
+             begin, argument)
+ON_ALL_CORES(int, system, (const char *line), line)
+ON_ALL_CORES(FILE *, popen, (const char *line, const char *mode), line, mode)
+#define SPAWN_TYPES                                                                                                                      \
+  (pid_t * made, const char *file, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes, char *const *arguments, \
+   char *const *variables)
+ON_ALL_CORES(int, posix_spawn, SPAWN_TYPES, made, file, actions, attributes, arguments, variables)
+ON_ALL_CORES(int, posix_spawnp, SPAWN_TYPES, made, file, actions, attributes, arguments, variables)
+
+/* No function that calls the real one can return in its place; programs may not rely on more than a fork. */
+pid_t vfork(void) { return fork(); }
 
 /* Computation before operations that were posted since the last turn. */
 static double posted_computation;
