@@ -246,20 +246,24 @@ impl MeasuringProcess {
             peer.send(nothing);
             return;
         }
-        let (start, duration, ()) = self.clock.time(|| {
+        // No message has been sent.
+        let probe = || {
             for _ in 0..POLLS {
-                // No message has been sent.
                 let _ = peer.immediate_probe();
             }
-        });
+        };
+        probe();
+        let (start, duration, ()) = self.clock.time(probe);
         self.measurements.push(Operation::Iprobe, 0, start, duration / f64::from(POLLS));
         let mut place = [0_u8; 0];
         let (start, duration) = scope(|scope| {
             let mut posted = Some(peer.immediate_receive_into(scope, &mut place[..]));
             // The other process sends after it has received: no test succeeds.
-            let (start, duration, ()) = self.clock.time(|| {
+            let mut test = || {
                 (0..POLLS).for_each(|_| posted = posted.take().and_then(|request| request.test().err()));
-            });
+            };
+            test();
+            let (start, duration, ()) = self.clock.time(test);
             peer.send(nothing);
             if let Some(request) = posted {
                 request.wait_without_status();

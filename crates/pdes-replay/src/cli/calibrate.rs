@@ -139,6 +139,12 @@ fn measure(plan: &PlanArguments) -> Result<Option<Measurements>> {
     if let Some(measurements) = &mut measured {
         let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         measurements.notes.insert(0, ("date".to_owned(), date));
+        if cfg!(debug_assertions) {
+            const UNOPTIMISED: &str =
+                "calls were measured by a build without optimisation, and take up to three times as long";
+            tracing::warn!("{UNOPTIMISED}: calibrate by a release build");
+            measurements.notes.push(("warning".to_owned(), UNOPTIMISED.to_owned()));
+        }
     }
     Ok(measured)
 }
