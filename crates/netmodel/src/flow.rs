@@ -221,14 +221,10 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
                 if route != current {
                     self.pending.set_route(id, route);
                 }
-                let others =
-                    self.choices.choose_parts(route, size.get(), &mut self.routes, &mut self.sharing);
-                if others.is_empty() {
-                    self.begin_on(route, id, size);
+                if self.choices.may_split() {
+                    self.begin_parts(route, id, size);
                 } else {
-                    let parts = self.pending.split(id, &others);
-                    let on = std::iter::once(route).chain(others);
-                    on.zip(parts).for_each(|(route, part)| self.begin_on(route, part, size));
+                    self.begin_on(route, id, size);
                 }
             }
             Work::Compute { host, flops } => {
@@ -237,6 +233,18 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
             }
             Work::Timer => unreachable!("a timer has no begin, only an end"),
         }
+    }
+
+    /// Begins a message on a route and others, if there are such and it has a byte for each.
+    #[cold]
+    fn begin_parts(&mut self, route: u32, message: PendingId, size: Bytes) {
+        let others = self.choices.choose_parts(route, size.get(), &mut self.routes, &mut self.sharing);
+        if others.is_empty() {
+            return self.begin_on(route, message, size);
+        }
+        let parts = self.pending.split(message, &others);
+        let routes = std::iter::once(route).chain(others);
+        routes.zip(parts).for_each(|(route, part)| self.begin_on(route, part, size));
     }
 
     /// Begins a message on a route, or a part of one, which has the latency of the size of the whole.
@@ -389,12 +397,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
         self.advance_observer(now);
         let end = now.saturating_add(self.precision);
         let busy = tell_busy(&mut self.volumes.observer);
-        let mut complete = |pending: &mut PendingList<T>, id, route| {
-            if let Some(tag) = pending.complete(id) {
-                done(tag, route);
-            }
-        };
-        self.cpus.finish(now, end, |id| complete(&mut self.pending, id, None), busy);
+        self.cpus.finish(now, end, |id| done(self.pending.complete(id), None), busy);
         let mut due = std::mem::take(&mut self.due);
         self.progress.pop_before(end, |at, flow| {
             let ActiveFlow { route, begun, .. } = self.active[flow.index()];
@@ -422,13 +425,15 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
             match event {
                 DueEvent::Arrival(flow) => {
                     let ActiveFlow { message, route, .. } = self.active[flow.index()];
-                    complete(&mut self.pending, message, Some(route));
+                    if let Some(tag) = self.pending.complete_message(message) {
+                        done(tag, Some(route));
+                    }
                     self.end_flow(flow, 0.0);
                 }
                 DueEvent::Scheduled(ScheduledEvent::StartFlow(message)) => self.start_flow(message),
                 DueEvent::Change => self.apply_changes(at),
                 DueEvent::Scheduled(ScheduledEvent::Begin(id)) => match self.pending.work(id) {
-                    Work::Timer => complete(&mut self.pending, id, None),
+                    Work::Timer => done(self.pending.complete(id), None),
                     Work::Message { .. } | Work::Compute { .. } => self.begin(id),
                 },
             }

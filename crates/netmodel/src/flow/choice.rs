@@ -43,8 +43,13 @@ impl RouteChoices {
         }
     }
 
-    /// Returns the routes of the other parts of a message that begins now on a route and has so many bytes; mostly none.
+    /// Returns whether messages may take several routes.
     #[inline]
+    pub(super) fn may_split(&self) -> bool {
+        self.routing == MessageRouting::Spray
+    }
+
+    /// Returns the routes of the other parts of a message that begins now on a route and has so many bytes.
     pub(super) fn choose_parts(
         &mut self,
         route: u32,
@@ -53,7 +58,7 @@ impl RouteChoices {
         sharing: &mut MaxMin,
     ) -> Vec<u32> {
         let most = u64::from(self.parts).min(bytes).saturating_sub(1);
-        if self.routing != MessageRouting::Spray || most == 0 {
+        if most == 0 {
             return Vec::new();
         }
         let (ends, random) = (routes.ends(route), self.next_random(route, routes));

@@ -2,6 +2,8 @@
 //!
 //! A message that takes several routes at once is split into *parts*, pending items of their own with its tag. It is complete with the last.
 
+use std::num::NonZeroU32;
+
 use pdes_core::{Bytes, LpId, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
 
@@ -18,9 +20,15 @@ pub(super) struct Pending<T> {
     pub(super) tag: T,
 }
 
-/// Number of a message in parts, until its completion; reused.
+/// Number of a message in parts, from 1 on, until its completion; reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct SplitId(u32);
+pub(super) struct SplitId(NonZeroU32);
+
+impl SplitId {
+    fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
 
 /// A message in parts.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -107,12 +115,12 @@ impl<T: Copy> PendingList<T> {
         let message = SplitMessage { size, parts: parts as u32 };
         let split = match self.free_splits.pop() {
             Some(split) => {
-                self.splits[split.0 as usize] = message;
+                self.splits[split.index()] = message;
                 split
             }
             None => {
                 self.splits.push(message);
-                SplitId(self.splits.len() as u32 - 1)
+                SplitId(NonZeroU32::new(self.splits.len() as u32).expect("it is one of them"))
             }
         };
         let (each, longer, tag) = (size.get() / parts, size.get() % parts, self.tag(id));
@@ -129,9 +137,7 @@ impl<T: Copy> PendingList<T> {
     #[inline]
     pub(super) fn whole_size(&self, id: PendingId) -> Bytes {
         match self.work(id) {
-            Work::Message { size, split, .. } => {
-                split.map_or(size, |split| self.splits[split.0 as usize].size)
-            }
+            Work::Message { size, split, .. } => split.map_or(size, |split| self.splits[split.index()].size),
             Work::Compute { .. } | Work::Timer => unreachable!("only messages have a size"),
         }
     }
@@ -140,9 +146,7 @@ impl<T: Copy> PendingList<T> {
     pub(super) fn tags(&self) -> impl Iterator<Item = T> {
         let mut is_told = vec![false; self.splits.len()];
         let is_new = move |(_, pending): &(PendingId, &Pending<T>)| match pending.work {
-            Work::Message { split: Some(SplitId(split)), .. } => {
-                !std::mem::replace(&mut is_told[split as usize], true)
-            }
+            Work::Message { split: Some(split), .. } => !std::mem::replace(&mut is_told[split.index()], true),
             _ => true,
         };
         self.items().filter(is_new).map(|(_, pending)| pending.tag)
@@ -165,8 +169,8 @@ impl<T: Copy> PendingList<T> {
         work.visit(visitor);
         tag.visit(visitor);
         if let Work::Message { order, split, .. } = work {
-            if let Some(SplitId(split)) = split {
-                visitor.compare(&self.splits[*split as usize]);
+            if let Some(split) = split {
+                visitor.compare(&self.splits[split.index()]);
             }
             if !is_flow {
                 order.visit(visitor);
@@ -205,12 +209,18 @@ impl<T: Copy> PendingList<T> {
         self.list.iter_mut().map(|pending| &mut pending.tag).for_each(change);
     }
 
-    /// Completes an item; returns its tag, unless other parts of its message are not complete. Its number may be reused.
+    /// Completes an item; returns its tag. Its number may be reused.
     #[inline]
-    pub(super) fn complete(&mut self, id: PendingId) -> Option<T> {
+    pub(super) fn complete(&mut self, id: PendingId) -> T {
         self.free_slots.push(id);
-        let Pending { work, tag } = self.list[id.0 as usize];
-        match work {
+        self.list[id.0 as usize].tag
+    }
+
+    /// Completes a message, or a part of one; returns its tag, unless other parts are not complete.
+    #[inline]
+    pub(super) fn complete_message(&mut self, id: PendingId) -> Option<T> {
+        let tag = self.complete(id);
+        match self.list[id.0 as usize].work {
             Work::Message { split: Some(split), .. } => self.complete_part(split).then_some(tag),
             _ => Some(tag),
         }
@@ -219,7 +229,7 @@ impl<T: Copy> PendingList<T> {
     /// Completes a part of a message; returns whether it was the last.
     #[cold]
     fn complete_part(&mut self, split: SplitId) -> bool {
-        let message = &mut self.splits[split.0 as usize];
+        let message = &mut self.splits[split.index()];
         message.parts -= 1;
         let is_last = message.parts == 0;
         if is_last {
