@@ -57,7 +57,9 @@ impl Case {
         let on_dragonfly = OF_DRAGONFLIES.map(|routing| Self::new(&dragonfly, "credits", routing));
         // Marks need output queues.
         let reps = Self::new(&tree, "fifo", "reps");
-        on_tree.chain(on_dragonfly).chain([reps]).collect()
+        let mut dcqcn = Self::new(&tree, "fifo", "ecmp");
+        dcqcn.settings.extend(["packets.congestion='dcqcn'", "packets.mark_bytes=1024"].map(str::to_owned));
+        on_tree.chain(on_dragonfly).chain([reps, dcqcn]).collect()
     }
 
     /// Routers publish their loads at aligned instants, and groups are whole.

@@ -321,16 +321,19 @@ pub enum PacketError {
         /// The routing.
         routing: String,
     },
-    /// Nothing is marked, or there is no window.
+    /// Nothing is marked, or no acknowledgements tell of it.
     #[error(
-        "packets.congestion = \"dctcp\" sets windows by marks of output queues: set packets.queues = \"fifo\" and packets.in_flight = \
+        "packets.congestion = {congestion:?} sets windows or rates by marks of output queues: set packets.queues = \"fifo\" and packets.in_flight = \
          \"loop\", or packets.congestion = \"none\""
     )]
-    NoWindow,
+    NoMarks {
+        /// The reaction to marks.
+        congestion: &'static str,
+    },
     /// No acknowledgements tell of marks.
     #[error(
         "packets.routing = \"reps\" learns from acknowledgements which packets met long output queues: set packets.queues = \"fifo\", \
-         packets.in_flight = \"loop\" and packets.congestion = \"none\" or \"dctcp\", or packets.routing = \"spray\""
+         packets.in_flight = \"loop\" and packets.congestion = \"none\", \"dctcp\" or \"dcqcn\", or packets.routing = \"spray\""
     )]
     NoFeedback,
     /// Nothing bounds what a message sends before its receiver knows of it.

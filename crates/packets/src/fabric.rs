@@ -9,6 +9,7 @@
 //! before an instant are sent when that instant has come, at the latest a window after they leave.
 
 mod construction;
+mod control;
 mod credits;
 mod delivery;
 mod flowlets;

@@ -182,8 +182,10 @@ impl<'p> PacketMachine<'p> {
             .ok_or_else(|| PacketError::BadGap { found: parameters.flowlet_gap.to_string() })?;
         let is_unlimited = parameters.in_flight() == InFlight::Unlimited;
         match parameters.congestion {
-            Congestion::Dctcp if is_unlimited || parameters.queues == Queues::Credits => {
-                return Err(PacketError::NoWindow);
+            congestion @ (Congestion::Dctcp | Congestion::Dcqcn)
+                if is_unlimited || parameters.queues == Queues::Credits =>
+            {
+                return Err(PacketError::NoMarks { congestion: congestion.name() });
             }
             Congestion::ReceiverCredits if is_unlimited => return Err(PacketError::NoFirstWindow),
             congestion if parameters.routing == PacketRouting::Reps => {

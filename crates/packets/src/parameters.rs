@@ -40,7 +40,7 @@ pub struct PacketParameters {
     pub in_flight: Option<InFlight>,
     /// Reaction of a message when queues grow.
     pub congestion: Congestion,
-    /// With `dctcp` and `reps`: a packet that finds more than this before an output is marked.
+    /// With `dctcp`, `dcqcn` and `reps`: a packet that finds more than this before an output is marked.
     #[schemars(extend("x-unit" = "B"))]
     pub mark_bytes: u32,
     /// Seed of the hashes by which packets choose their ways.
@@ -94,9 +94,26 @@ pub enum Congestion {
     /// Its window, at first and at most that of the loop, shrinks by half the share of its packets that are marked, as an average, or grows
     /// by a packet, once per window (Alizadeh et al., "Data Center TCP (DCTCP)", 2010).
     Dctcp,
+    /// Its rate, at first that of its port, is cut when a mark comes back, at most once in 50 us, by half an estimate of the congestion, which
+    /// notifications raise and 55 us without one lower. Every 55 us and 10 MB it rises halfway to the rate before the cut, after five such
+    /// steps beyond it by a thousandth of the port's; the limit of the loop stays (Zhu et al., "Congestion Control for Large-Scale RDMA
+    /// Deployments", 2015).
+    Dcqcn,
     /// Packets beyond the limit of the loop wait for credits of the receiver, which hands them out in turn among its messages, as many as
     /// its links can carry (as RCCC of Ultra Ethernet, 2025).
     ReceiverCredits,
+}
+
+impl Congestion {
+    /// Returns the name in configurations.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Dctcp => "dctcp",
+            Self::Dcqcn => "dcqcn",
+            Self::ReceiverCredits => "receiver-credits",
+        }
+    }
 }
 
 /// A link that has failed or is slow.

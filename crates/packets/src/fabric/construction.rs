@@ -102,7 +102,7 @@ impl<'m, 'p> Fabric<'m, 'p> {
             counts: FabricCounts::default(),
             recorded: None,
             loads: None,
-            marks: machine.parameters.congestion == Congestion::Dctcp
+            marks: matches!(machine.parameters.congestion, Congestion::Dctcp | Congestion::Dcqcn)
                 || machine.parameters.routing == PacketRouting::Reps,
             pacing,
             flowlets: (machine.parameters.routing == PacketRouting::Flowlets)

@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 
 use netmodel::{HostId, RouteError};
 
-use super::injection::{Answer, Injection, Stream, Window};
+use super::control::Control;
+use super::injection::{Answer, Injection, Stream};
 use super::nodes::{IDLE, Node};
 use super::routes::Pair;
 use super::{Fabric, Report, ReportKind};
 use crate::machine::{MAX_WINDOW, Ways};
 use crate::packet::{MAX_PACKETS, MessageKey, Packet};
-use crate::{Congestion, PacketParameters, PacketRouting};
+use crate::{PacketParameters, PacketRouting};
 
 impl Fabric<'_, '_> {
     /// Finds the route between two hosts.
@@ -113,12 +114,16 @@ impl Fabric<'_, '_> {
     /// Takes the next packet of the messages of a port, which leaves at an instant; its message waits for its next turn.
     #[inline]
     pub(super) fn take_injected(&mut self, port: u32, at: u64) -> Option<Packet> {
-        let Self { machine, injections, streams, reports, .. } = self;
+        let Self { machine, ports, injections, streams, reports, .. } = self;
         let queue = &mut injections[port as usize].queue;
         let place = queue.pop_front()?;
         let stream = &mut streams[place as usize];
         let packet = stream.next_packet(at, &machine.parameters);
         let message = packet.message;
+        if stream.control.is_some() {
+            let time = ports[port as usize].time(packet.bytes, machine.packet_size());
+            stream.count_sent(at, packet.bytes, time);
+        }
         if packet.is_last() {
             if stream.is_over() {
                 self.stream_places.remove(&message);
@@ -209,7 +214,7 @@ impl Fabric<'_, '_> {
         };
         let mut stream = Stream::new(message, packets as u32, last, (port, path), limit);
         let PacketParameters { congestion, routing, .. } = self.machine.parameters;
-        stream.window = stream.limit.filter(|_| congestion == Congestion::Dctcp).map(Window::new);
+        stream.control = stream.limit.and_then(|limit| Control::new(congestion, limit));
         stream.recycled = (routing == PacketRouting::Reps).then(VecDeque::new);
         if let Some(limit) = stream.limit.filter(|_| self.pacing.is_some()) {
             stream.answers -= limit;

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use pdes_core::StateVisitor;
 use serde::{Deserialize, Serialize};
 
+use super::control::Control;
 use super::nodes::IDLE;
 use crate::PacketParameters;
 use crate::packet::{MessageKey, Packet};
@@ -41,9 +41,9 @@ pub(super) struct Stream {
     pub(super) acknowledged: VecDeque<Answer>,
     /// With `reps`: entropies of packets that came back without a mark, the next one first.
     pub(super) recycled: Option<VecDeque<u16>>,
-    /// Window of which the limit is a part, if marks change it.
-    pub(super) window: Option<Window>,
-    /// The message waits for an acknowledgement; the earliest that is known, if there is one.
+    /// What marks change.
+    pub(super) control: Option<Control>,
+    /// The message waits for an acknowledgement, the earliest that is known, if there is one, or for the end of a pause.
     pub(super) waits: Option<Option<u64>>,
 }
 
@@ -55,49 +55,6 @@ pub(crate) struct Answer {
     pub(super) is_marked: bool,
     /// That of the packet, with `reps`.
     pub(super) entropy: u16,
-}
-
-/// A window of packets that changes by marks.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Window {
-    packets: f64,
-    most: f64,
-    /// Average share of packets that are marked.
-    share: f64,
-    /// Acknowledgements since the last change, and those of marked packets.
-    returned: u32,
-    marked: u32,
-}
-
-impl Window {
-    /// Weight of the last window in the average share.
-    const GAIN: f64 = 1.0 / 16.0;
-
-    /// Makes a window of so many packets, which is also its largest.
-    pub(super) fn new(packets: u32) -> Self {
-        let packets = packets.into();
-        Self { packets, most: packets, share: 1.0, returned: 0, marked: 0 }
-    }
-
-    /// Takes in an acknowledgement; returns the number of packets that may be on their way.
-    fn acknowledge(&mut self, is_marked: bool) -> u32 {
-        let Self { packets, most, share, returned, marked } = self;
-        *returned += 1;
-        *marked += u32::from(is_marked);
-        if f64::from(*returned) >= *packets {
-            *share += Self::GAIN * (f64::from(*marked) / f64::from(*returned) - *share);
-            let next = if *marked > 0 { *packets * (1.0 - *share / 2.0) } else { *packets + 1.0 };
-            *packets = next.clamp(1.0, *most);
-            (*returned, *marked) = (0, 0);
-        }
-        *packets as u32
-    }
-
-    pub(super) fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        let Self { packets, most, share, returned, marked } = self;
-        [packets, most, share].into_iter().for_each(|part| visitor.plain(part));
-        [returned, marked].into_iter().for_each(|part| visitor.plain(part));
-    }
 }
 
 impl Stream {
@@ -122,7 +79,7 @@ impl Stream {
             returned: 0,
             acknowledged: VecDeque::new(),
             recycled: None,
-            window: None,
+            control: None,
             waits: None,
         }
     }
@@ -150,10 +107,36 @@ impl Stream {
         packet.acknowledged_if(self.limit.is_some())
     }
 
+    /// Takes in that a packet of so many bytes has begun to leave at an instant, which takes `time` at the rate of its port.
+    pub(super) fn count_sent(&mut self, at: u64, bytes: u32, time: u64) {
+        if self.control.is_some() {
+            self.take_acknowledgements(at);
+        }
+        if let Some(control) = &mut self.control {
+            control.count_sent(at, bytes, time);
+        }
+    }
+
     /// Returns whether the message must wait at an instant before it sends another packet, and until when if that is known.
     pub(super) fn check_limit(&mut self, at: u64) -> bool {
-        let Some(mut limit) = self.limit else { return false };
-        while let Some(&Answer { is_marked, entropy, .. }) =
+        self.take_acknowledgements(at);
+        self.waits = if self.is_full() {
+            Some(self.acknowledged.front().map(|answer| answer.at))
+        } else {
+            self.control.and_then(|control| control.pause(at)).map(Some)
+        };
+        self.waits.is_some()
+    }
+
+    /// Returns whether no more packets may be on their way.
+    fn is_full(&self) -> bool {
+        self.limit.is_some_and(|limit| self.sent - self.returned >= limit)
+    }
+
+    /// Takes in the acknowledgements that have come by an instant.
+    fn take_acknowledgements(&mut self, at: u64) {
+        let Some(mut limit) = self.limit else { return };
+        while let Some(&Answer { at, is_marked, entropy }) =
             self.acknowledged.front().filter(|answer| answer.at <= at)
         {
             self.acknowledged.pop_front();
@@ -161,20 +144,17 @@ impl Stream {
             if let Some(recycled) = self.recycled.as_mut().filter(|_| !is_marked) {
                 recycled.push_back(entropy);
             }
-            if let Some(window) = &mut self.window {
-                limit = window.acknowledge(is_marked);
+            if let Some(control) = &mut self.control {
+                limit = control.acknowledge(at, is_marked, limit);
             }
         }
         self.limit = Some(limit);
-        let waits = self.sent - self.returned >= limit;
-        self.waits = waits.then(|| self.acknowledged.front().map(|answer| answer.at));
-        waits
     }
 
     /// Returns the number of packets after which the message waits, if the last of them is sent at an instant.
     fn packets_until_wait(&self, at: u64) -> u32 {
-        if self.window.is_some() {
-            // It may shrink with each acknowledgement.
+        if self.control.is_some() {
+            // Its window may shrink with each acknowledgement, or it may pause after each packet.
             return 1;
         }
         self.limit.map_or(u32::MAX, |limit| {
@@ -187,8 +167,9 @@ impl Stream {
     pub(super) fn add_acknowledgement(&mut self, answer: Answer) -> bool {
         let place = self.acknowledged.partition_point(|&known| known <= answer);
         self.acknowledged.insert(place, answer);
+        let is_full = self.is_full();
         match &mut self.waits {
-            Some(until) if until.is_none_or(|until| answer.at < until) => {
+            Some(until) if is_full && until.is_none_or(|until| answer.at < until) => {
                 *until = Some(answer.at);
                 true
             }

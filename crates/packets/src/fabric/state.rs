@@ -200,7 +200,7 @@ impl Stream {
             returned,
             acknowledged,
             recycled,
-            window,
+            control,
             waits,
         } = self;
         message.visit(visitor);
@@ -215,7 +215,7 @@ impl Stream {
             visitor.compare(entropy);
         }
         visitor.compare(recycled);
-        window.iter_mut().for_each(|window| window.visit(visitor));
+        control.iter_mut().for_each(|control| control.visit(visitor));
         visitor.compare(&waits.map(|until| until.is_some()));
         waits.iter_mut().flatten().for_each(|until| visit_picos(until, visitor));
     }

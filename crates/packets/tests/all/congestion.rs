@@ -36,6 +36,37 @@ fn windows_keep_queues_short_and_links_busy() {
     assert!(marked.last() < bound + bound / 50, "{}", marked.last());
 }
 
+/// Another sender makes one packet and all behind it wait, so that one notification halves the rate of a message. It rises by half of what
+/// is missing every 55 us: all in all it loses the bytes of 55 us, and is as much later.
+#[test]
+fn a_notification_costs_a_message_one_step_of_its_timer() {
+    let platform = network("kind = 'cluster', hosts = 3", 1.0, 1000.0);
+    let dcqcn = PacketParameters { congestion: Congestion::Dcqcn, ..dctcp(1000, 0, 1000) };
+    let alone = run(&platform, &dcqcn, &[(0, 0, 2, 2_000_000)]);
+    let none = PacketParameters { congestion: Congestion::None, ..dcqcn.clone() };
+    assert_eq!(alone, run(&platform, &none, &[(0, 0, 2, 2_000_000)]), "without marks nothing changes");
+    let disturbed = run(&platform, &dcqcn, &[(0, 0, 2, 2_000_000), (300_000_000, 1, 2, 2000)]);
+    let lost = (disturbed.arrived[0] - alone.arrived[0]) as f64 / 1e6;
+    assert!((lost - 55.0).abs() < 3.0, "{lost} us");
+}
+
+/// Ten senders and one receiver: a message that comes later waits for next to nothing, and no sender is favoured. As the estimate of the
+/// congestion falls by a 256th in 55 us only, each cut is by half, and the link is idle for more than with windows.
+#[test]
+fn rates_keep_queues_short_and_share_links() {
+    let platform = network("kind = 'cluster', hosts = 12", 1.0, 3000.0);
+    let mut messages: Vec<Sent> = (0..10).map(|src| (0, src, 11, 2_000_000)).collect();
+    messages.push((10_000_000_000, 10, 11, 1000));
+    let dcqcn = PacketParameters { congestion: Congestion::Dcqcn, ..dctcp(1000, 0, 8000) };
+    let done = run(&platform, &dcqcn, &messages);
+    let alone = 2 * 3 + 2;
+    let latency = (done.arrived[10] - 10_000_000_000) / 1_000_000;
+    assert!(latency < alone + 40, "{latency} us");
+    let (bound, first) = (20_001_000_000, *done.arrived[..10].iter().min().unwrap());
+    assert!((bound..bound + bound / 5).contains(&done.last()), "{}", done.last());
+    assert!(first > done.last() - done.last() / 20, "{first}");
+}
+
 fn of_receivers(packet_bytes: u32) -> PacketParameters {
     PacketParameters { congestion: Congestion::ReceiverCredits, packet_bytes, ..PacketParameters::default() }
 }

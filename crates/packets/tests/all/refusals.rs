@@ -59,11 +59,16 @@ fn credits_need_room_and_channels() {
 #[test]
 fn windows_need_output_queues_and_a_limit() {
     let flat = network("kind = 'cluster', hosts = 3", 1.0, 100.0);
-    let dctcp = PacketParameters { congestion: Congestion::Dctcp, ..PacketParameters::default() };
-    let credits = PacketParameters { queues: Queues::Credits, ..dctcp.clone() };
-    assert_eq!(refusal(&flat, &credits), PacketError::NoWindow);
-    let unlimited = PacketParameters { in_flight: Some(InFlight::Unlimited), ..dctcp };
-    assert_eq!(refusal(&flat, &unlimited), PacketError::NoWindow);
+    let unlimited = PacketParameters { in_flight: Some(InFlight::Unlimited), ..PacketParameters::default() };
+    for (congestion, name) in [(Congestion::Dctcp, "dctcp"), (Congestion::Dcqcn, "dcqcn")] {
+        let credits = PacketParameters { queues: Queues::Credits, congestion, ..PacketParameters::default() };
+        let unlimited = PacketParameters { congestion, ..unlimited.clone() };
+        for parameters in [credits, unlimited] {
+            let error = refusal(&flat, &parameters);
+            assert_eq!(error, PacketError::NoMarks { congestion: name });
+            assert!(error.to_string().contains(&format!("congestion = {name:?} sets")), "{error}");
+        }
+    }
     let of_receivers = PacketParameters { congestion: Congestion::ReceiverCredits, ..unlimited };
     assert_eq!(refusal(&flat, &of_receivers), PacketError::NoFirstWindow);
 }

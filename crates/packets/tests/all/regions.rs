@@ -66,7 +66,12 @@ proptest! {
         crossbar in select(vec![Crossbar::Ideal, Crossbar::Serial]),
         is_cut_through in any::<bool>(),
         is_limited in any::<bool>(),
-        congestion in select(vec![Congestion::None, Congestion::Dctcp, Congestion::ReceiverCredits]),
+        congestion in select(vec![
+            Congestion::None,
+            Congestion::Dctcp,
+            Congestion::Dcqcn,
+            Congestion::ReceiverCredits,
+        ]),
         header_bytes in 0..100_u32,
         messages in proptest::collection::vec((0..3_000_u64, any::<u32>(), any::<u32>(), 0..20_000_u64), 1..60),
         homes in proptest::collection::vec(0..4_u32, 18),
@@ -100,7 +105,7 @@ proptest! {
         let mut homes = homes[..hosts as usize].to_vec();
         let has_marks = parameters.queues == Queues::Fifo;
         let congestion = match congestion {
-            Congestion::Dctcp if !has_marks => Congestion::None,
+            Congestion::Dctcp | Congestion::Dcqcn if !has_marks => Congestion::None,
             congestion if is_limited => congestion,
             _ => Congestion::None,
         };

@@ -34,6 +34,7 @@ fn with_all_machines(test: impl Fn(&PacketMachine<'_>, &str)) {
                 (InFlight::Unlimited, Congestion::None),
                 (InFlight::Loop, Congestion::None),
                 (InFlight::Loop, Congestion::Dctcp),
+                (InFlight::Loop, Congestion::Dcqcn),
                 (InFlight::Loop, Congestion::ReceiverCredits),
             ];
             let has_marks = queues == Queues::Fifo;
@@ -42,7 +43,7 @@ fn with_all_machines(test: impl Fn(&PacketMachine<'_>, &str)) {
             };
             for (in_flight, congestion) in windows.into_iter().filter(|&window| match routing {
                 Reps => has_feedback(window),
-                _ => has_marks || window.1 != Congestion::Dctcp,
+                _ => has_marks || !matches!(window.1, Congestion::Dctcp | Congestion::Dcqcn),
             }) {
                 let parameters = PacketParameters {
                     congestion,
