@@ -1,8 +1,8 @@
 //! Messages that are split over several routes: times in closed form, bytes, state.
 
 use netmodel::{
-    FlowNetwork, HostId, Message, MessageRouting, NetworkModel, NetworkParameters, Platform, Preset,
-    RoutingRule,
+    FlowNetwork, HostId, LinkId, Message, MessageRouting, NetworkModel, NetworkParameters, Platform, Preset,
+    Resource, ResourceChange, RoutingRule,
 };
 use pdes_core::{Bytes, SimDuration, SimTime, load_state, save_state};
 
@@ -172,6 +172,24 @@ fn a_loaded_network_completes_messages_in_parts() {
         }
         assert_eq!(finish(&mut loaded), finish(&mut network), "after {events} events");
     }
+}
+
+/// The cable of one part slows to an eighth when a quarter of the message is there: the rest of that part, at half of its share of the
+/// host's cable, is last.
+#[test]
+fn a_message_waits_for_its_slowest_part() {
+    let mut platform = platform(TREE, "0s");
+    let change = ResourceChange {
+        at: SimTime::from_picos(TIME / 4),
+        resource: Resource::Bandwidth(LinkId::new(2 * 65)),
+        value: 0.125e9,
+    };
+    platform.set_changes([change]).unwrap();
+    let parameters = parameters(MessageRouting::Spray, 4);
+    let mut network = FlowNetwork::new(&platform, &parameters);
+    send(&mut network, (0, 16), SIZE, 0);
+    let end = finish(&mut network)[0].0.as_picos();
+    assert!(end.abs_diff(TIME / 4 + TIME * 3 / 2) <= 8, "{end}");
 }
 
 /// A message that is dropped leaves with all of its parts: the other one has the cables alone.
