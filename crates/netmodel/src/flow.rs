@@ -248,7 +248,8 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     }
 
     /// Begins a message on a route, or a part of one, which has the latency of the size of the whole.
-    #[inline]
+    // Called for every message: without the attribute a replay executes half a percent more instructions.
+    #[inline(always)]
     fn begin_on(&mut self, route: u32, message: PendingId, whole: Bytes) {
         let latency = self.routes.latency(route, self.now);
         self.routes.announce(route, &mut self.sharing);
@@ -271,11 +272,11 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
 
     /// Starts the flow of a message now.
     fn start_flow(&mut self, message: PendingId) {
-        let Work::Message { route, size, .. } = self.pending.work(message) else {
+        let Work::Message { route, size, split, .. } = self.pending.work(message) else {
             unreachable!("only messages flow")
         };
         let route = self.current_route(message, route);
-        let wire = size.get() as f64 * self.factors.of(self.pending.whole_size(message)).time_per_byte;
+        let wire = size.get() as f64 * self.factors.of(self.pending.whole_size(size, split)).time_per_byte;
         self.add_flow(message, route, size.get(), wire);
     }
 
@@ -307,7 +308,10 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     /// Moves what is left of a flow to another route.
     fn move_flow(&mut self, flow: FlowIndex, route: u32) {
         let ActiveFlow { message, .. } = self.active[flow.index()];
-        let time_per_byte = self.factors.of(self.pending.whole_size(message)).time_per_byte;
+        let Work::Message { size, split, .. } = self.pending.work(message) else {
+            unreachable!("only messages flow")
+        };
+        let time_per_byte = self.factors.of(self.pending.whole_size(size, split)).time_per_byte;
         let (left, penalty) = (self.progress.left(self.now, flow), self.sharing.penalty(flow));
         self.end_flow(flow, left);
         self.pending.set_route(message, route);
@@ -425,7 +429,9 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
             match event {
                 DueEvent::Arrival(flow) => {
                     let ActiveFlow { message, route, .. } = self.active[flow.index()];
-                    if let Some(tag) = self.pending.complete_message(message) {
+                    let is_last = self.pending.is_last_part(message);
+                    let tag = self.pending.complete(message);
+                    if is_last {
                         done(tag, Some(route));
                     }
                     self.end_flow(flow, 0.0);

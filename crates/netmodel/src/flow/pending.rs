@@ -133,13 +133,10 @@ impl<T: Copy> PendingList<T> {
         std::iter::once(id).chain(others.map(|other| self.add(part(other), tag))).collect()
     }
 
-    /// Returns the size of a message of which an item is a part, or that it is.
+    /// Returns the size of a message, or of that of which it is a part.
     #[inline]
-    pub(super) fn whole_size(&self, id: PendingId) -> Bytes {
-        match self.work(id) {
-            Work::Message { size, split, .. } => split.map_or(size, |split| self.splits[split.index()].size),
-            Work::Compute { .. } | Work::Timer => unreachable!("only messages have a size"),
-        }
+    pub(super) fn whole_size(&self, size: Bytes, split: Option<SplitId>) -> Bytes {
+        split.map_or(size, |split| self.splits[split.index()].size)
     }
 
     /// Returns the tags of all work that is not complete.
@@ -216,19 +213,18 @@ impl<T: Copy> PendingList<T> {
         self.list[id.0 as usize].tag
     }
 
-    /// Completes a message, or a part of one; returns its tag, unless other parts are not complete.
+    /// Returns whether a message is complete with this item, which ends: it has no other parts, or these have ended.
     #[inline]
-    pub(super) fn complete_message(&mut self, id: PendingId) -> Option<T> {
-        let tag = self.complete(id);
+    pub(super) fn is_last_part(&mut self, id: PendingId) -> bool {
         match self.list[id.0 as usize].work {
-            Work::Message { split: Some(split), .. } => self.complete_part(split).then_some(tag),
-            _ => Some(tag),
+            Work::Message { split: Some(split), .. } => self.end_part(split),
+            _ => true,
         }
     }
 
-    /// Completes a part of a message; returns whether it was the last.
+    /// Ends a part of a message; returns whether it was the last.
     #[cold]
-    fn complete_part(&mut self, split: SplitId) -> bool {
+    fn end_part(&mut self, split: SplitId) -> bool {
         let message = &mut self.splits[split.index()];
         message.parts -= 1;
         let is_last = message.parts == 0;
