@@ -351,6 +351,36 @@ fn fixed_computations_take_their_time() {
     assert_eq!(lines, ["0.003000"]);
 }
 
+/// Any thread may call MPI, while the others read the clock; two at the same time are refused, as is announced.
+#[test]
+fn threads_call_one_at_a_time() {
+    let text = "#include <mpi.h>\n#include <pthread.h>\n#include <stdio.h>\nint rank, size, provided, over;\n\
+        void *watch(void *nothing) {\nfor (double last = 0, now; !over; last = now)\nif ((now = MPI_Wtime()) < last) printf(\"back\\n\");\nreturn NULL;\n}\n\
+        void *talk(void *tag) {\nint got, is_main;\nMPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, (long)tag,\n\
+        &got, 1, MPI_INT, (rank + size - 1) % size, (long)tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
+        MPI_Is_thread_main(&is_main);\nprintf(\"%d %d %d %d\\n\", rank, (int)(long)tag, got, is_main);\nreturn NULL;\n}\n\
+        void *receive(void *from) { MPI_Recv(&over, 1, MPI_INT, 1 - rank, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE); return NULL; }\n\
+        void handle(MPI_Comm *on, int *error, ...) {\npthread_t thread;\npthread_create(&thread, NULL, receive, NULL);\npthread_join(thread, NULL);\n}\n\
+        int main(int argc, char **argv) {\npthread_t watching, thread;\nMPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);\n\
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);\nMPI_Comm_size(MPI_COMM_WORLD, &size);\npthread_create(&watching, NULL, watch, NULL);\n\
+        for (long tag = 0; tag < 2; tag++) {\npthread_create(&thread, NULL, talk, (void *)tag);\npthread_join(thread, NULL);\n}\n\
+        if (provided == MPI_THREAD_SERIALIZED) talk((void *)2);\n\
+        MPI_Errhandler handler;\nMPI_Comm_create_errhandler(handle, &handler);\nMPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);\n\
+        if (size == 2) MPI_Send(&rank, 1, MPI_INT, size, 3, MPI_COMM_WORLD);\nMPI_Errhandler_free(&handler);\n\
+        over = 1;\npthread_join(watching, NULL);\nMPI_Finalize();\n}\n";
+    let folder = Folder::new();
+    let Some(program) = Program::compile(&folder.write("program.c", text)) else { return };
+    let expected =
+        ["0 0 2 0", "0 1 2 0", "0 2 2 1", "1 0 0 0", "1 1 0 0", "1 2 0 1", "2 0 1 0", "2 1 1 0", "2 2 1 1"];
+    for computation in ["none", "measured"] {
+        let computation = format!("online.computation='{computation}'");
+        assert_eq!(program.lines_and_digest(3, &["--set", &computation]).0, expected, "{computation}");
+    }
+    let refusal =
+        "threads are in MPI_Send and MPI_Recv at the same time; there is at most MPI_THREAD_SERIALIZED";
+    program.run(2, &[]).failure().stderr(contains(refusal));
+}
+
 /// Measured computations are the processor time of the thread, whether they are short, so that the wall clock is read, or long.
 #[test]
 fn measured_computations_are_processor_time() {

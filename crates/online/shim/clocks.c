@@ -62,12 +62,12 @@ time_t time(time_t *result)
 
 int nanosleep(const struct timespec *length, struct timespec *rest)
 {
-  return is_simulated() ? sleep_simulated(length) : (int)syscall(SYS_nanosleep, length, rest);
+  return is_simulated() && !is_call_elsewhere() ? sleep_simulated(length) : (int)syscall(SYS_nanosleep, length, rest);
 }
 
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *length, struct timespec *rest)
 {
-  if (!is_simulated())
+  if (!is_simulated() || is_call_elsewhere())
     return syscall(SYS_clock_nanosleep, clock, flags, length, rest) ? errno : 0;
   struct timespec left = *length;
   if (flags & TIMER_ABSTIME) {

@@ -73,7 +73,7 @@ void *real_function(const char *name);
 
 /* The begin of an interposed function. Calls from within the real library, and of processes that are no ranks, are the real library's. */
 #define LOCAL(name, ...)                                                                                                                 \
-  if (!is_outside())                                                                                                                     \
+  if (!is_call_of_rank())                                                                                                                \
     return REAL(name)(__VA_ARGS__);
 
 /* The begin of a function that posts operations: ends the computation before it. RETURN ends it. */
@@ -95,6 +95,10 @@ extern struct header *shared;
 extern struct slot *own;
 
 bool is_outside(void);
+/* Returns whether a call of MPI is one of the rank, not of the real library; its thread is one of those that call MPI from now on. */
+bool is_call_of_rank(void);
+/* Returns whether another thread is in a call: this one must not use the slot. */
+bool is_call_elsewhere(void);
 /* Returns whether the program itself runs, and not this library nor the real one for it. */
 bool is_of_program(void);
 /* Lets a function of this library call another one by its name. */

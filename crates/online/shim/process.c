@@ -23,15 +23,19 @@ struct slot *own;
 int world_rank, world_size;
 
 static void *library;
-/* Only this thread calls MPI. */
-static _Thread_local bool is_rank_thread;
+/* Threads that call MPI, one at a time, and the one that has initialised it. */
+static _Thread_local bool is_rank_thread, is_main_thread;
 static _Thread_local int depth;
+/* The call in which a thread is, and the thread that is in one. */
+static _Thread_local const char *own_call;
+static _Atomic(const char **) caller;
 static bool is_initialized, is_finalized;
 static int thread_level = MPI_THREAD_SINGLE;
-/* Work at the last reading, and the computation since the last operation. */
-static double last_work, computation;
-/* Ticks at the last reading. */
-static uint64_t last_ticks;
+/* Work of this thread and ticks at the last reading. */
+static _Thread_local double last_work;
+static _Thread_local uint64_t last_ticks;
+/* The computation since the last operation. */
+static double computation;
 /* Calls of this library by itself. */
 static int nested;
 
@@ -73,7 +77,7 @@ static double read_clock(clockid_t clock)
 }
 
 /* Counter of the instructions of this thread in user mode. */
-static int counter = -1;
+static _Thread_local int counter = -1;
 
 static void open_counter(void)
 {
@@ -175,6 +179,42 @@ void begin_computation(void)
   own->call[0] = 0;
   if (is_counted())
     read_work();
+  atomic_store_explicit(&caller, NULL, memory_order_release);
+}
+
+bool is_call_of_rank(void)
+{
+  if (own && !is_rank_thread && is_initialized && !is_finalized) {
+    is_rank_thread = true;
+    if (shared->computation == COMPUTATION_INSTRUCTIONS)
+      open_counter();
+  }
+  return is_outside();
+}
+
+bool is_call_elsewhere(void)
+{
+  const char **other = atomic_load_explicit(&caller, memory_order_acquire);
+  return other && other != &own_call;
+}
+
+static bool is_soon_over(const char *call) { return strcmp(call, "MPI_Wtime") == 0 || strcmp(call, "sleep") == 0; }
+
+/* Ends the process if another thread is in a call, but for one that is soon over. */
+static void be_only_caller(const char *call)
+{
+  static const char **last;
+  own_call = call;
+  for (const char **other = NULL; !atomic_compare_exchange_weak(&caller, &other, &own_call) && other != &own_call; other = NULL)
+    if (other && !is_soon_over(*other) && !is_soon_over(call)) {
+      fprintf(stderr, "pdes-replay online: rank %d at %.9f s: threads are in %s and %s at the same time; there is at most MPI_THREAD_SERIALIZED\n",
+              world_rank, now(), *other, call);
+      _exit(1);
+    }
+  /* Other threads have waited meanwhile. */
+  if (last != &own_call)
+    last_ticks = 0;
+  last = &own_call;
 }
 
 void enter(const char *call, void *site)
@@ -182,6 +222,7 @@ void enter(const char *call, void *site)
   depth++;
   if (nested)
     return;
+  be_only_caller(call);
   if (shared->computation == COMPUTATION_FIXED)
     add_computation(shared->fixed_s);
   else
@@ -479,7 +520,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
   start_ranks();
   if (!own)
     return REAL(Init_thread)(argc, argv, required, provided);
-  is_rank_thread = true;
+  is_rank_thread = is_main_thread = true;
   thread_level = required < MPI_THREAD_SERIALIZED ? required : MPI_THREAD_SERIALIZED;
   if (provided)
     *provided = thread_level;
@@ -492,10 +533,9 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
   await_debugger();
   if (shared->computation == COMPUTATION_INSTRUCTIONS)
     open_counter();
-  if (is_counted()) {
+  if (is_counted())
     calibrate_clock();
-    read_work();
-  }
+  begin_computation();
   depth--;
   return MPI_SUCCESS;
 }
@@ -609,7 +649,7 @@ int MPI_Is_thread_main(int *flag)
 {
   if (!own)
     return REAL(Is_thread_main)(flag);
-  *flag = is_rank_thread;
+  *flag = is_main_thread;
   return MPI_SUCCESS;
 }
 
@@ -651,7 +691,7 @@ INTERPOSE(Wtime)
 double MPI_Wtime(void)
 {
   static double last_reading;
-  if (!is_outside())
+  if (!is_outside() || is_call_elsewhere())
     return own ? now() : REAL(Wtime)();
   int readings = idle_readings;
   enter("MPI_Wtime", __builtin_return_address(0));
