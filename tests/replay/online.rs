@@ -351,6 +351,20 @@ fn fixed_computations_take_their_time() {
     assert_eq!(lines, ["0.003000"]);
 }
 
+/// Programs that ask mpirun's variables for their rank, before MPI knows it, are told the same; each rank has a host.
+#[test]
+fn variables_tell_ranks() {
+    let text = "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\nint main(int argc, char **argv) {\n\
+        int rank, found; char most[9] = \"\";\n\
+        int before = atoi(getenv(\"OMPI_COMM_WORLD_RANK\")), size = atoi(getenv(\"OMPI_COMM_WORLD_SIZE\"));\n\
+        int local = atoi(getenv(\"OMPI_COMM_WORLD_LOCAL_RANK\"));\nMPI_Init(&argc, &argv);\n\
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);\nMPI_Info_get(MPI_INFO_ENV, \"maxprocs\", 8, most, &found);\n\
+        printf(\"%d %d %d %d %s\\n\", before, rank, size, local, most);\nMPI_Finalize();\n}\n";
+    let folder = Folder::new();
+    let Some(program) = Program::compile(&folder.write("program.c", text)) else { return };
+    assert_eq!(program.lines_and_digest(3, &[]).0, ["0 0 3 0 3", "1 1 3 0 3", "2 2 3 0 3"]);
+}
+
 /// Any thread may call MPI, while the others read the clock; two at the same time are refused, as is announced.
 #[test]
 fn threads_call_one_at_a_time() {

@@ -46,6 +46,7 @@
 #pragma weak ompi_mpi_float
 #pragma weak ompi_mpi_group_empty
 #pragma weak ompi_mpi_group_null
+#pragma weak ompi_mpi_info_env
 #pragma weak ompi_mpi_info_null
 #pragma weak ompi_mpi_int
 #pragma weak ompi_mpi_long_double

@@ -412,6 +412,28 @@ static void forget_preload(void)
 /* A process that a rank forks is none. */
 static void forget_rank(void) { own = NULL; }
 
+/* Sets the variables by which mpirun tells processes their ranks, also before MPI_Init: each rank has a host of its own. */
+static void tell_rank(void)
+{
+#if FOR_MPICH
+  const struct { const char *name; int value; } variables[] = {
+      {"PMI_RANK", world_rank}, {"PMI_SIZE", world_size}, {"MPI_LOCALRANKID", 0}, {"MPI_LOCALNRANKS", 1}};
+#else
+  const struct { const char *name; int value; } variables[] = {
+      {"OMPI_COMM_WORLD_RANK", world_rank}, {"OMPI_COMM_WORLD_SIZE", world_size}, {"OMPI_COMM_WORLD_LOCAL_RANK", 0},
+      {"OMPI_COMM_WORLD_LOCAL_SIZE", 1}, {"OMPI_COMM_WORLD_NODE_RANK", 0}, {"OMPI_UNIVERSE_SIZE", world_size}};
+#endif
+  char text[16];
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+    snprintf(text, sizeof text, "%d", variables[i].value);
+    setenv(variables[i].name, text, 1);
+  }
+#if !FOR_MPICH
+  snprintf(text, sizeof text, "%d", world_size);
+  REAL(Info_set)(MPI_INFO_ENV, "maxprocs", text);
+#endif
+}
+
 static void become_rank(int rank, pid_t parent)
 {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -420,6 +442,7 @@ static void become_rank(int rank, pid_t parent)
   world_rank = rank;
   own = slot_of(rank);
   own->process = (int32_t)getpid();
+  tell_rank();
   if (rank > 0) {
     int nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, 0);
