@@ -395,6 +395,29 @@ fn threads_call_one_at_a_time() {
     program.run(2, &[]).failure().stderr(contains(refusal));
 }
 
+/// A tool for MPI that the user preloads sees the calls of the program, in simulated time.
+#[test]
+fn preloaded_tools_see_the_calls() {
+    let folder = Folder::new();
+    let tool = "#include <mpi.h>\n#include <stdio.h>\nstatic int sent;\nstatic double spent;\n\
+        int MPI_Ssend(const void *data, int n, MPI_Datatype type, int to, int tag, MPI_Comm on) {\ndouble begin = PMPI_Wtime();\n\
+        int error = PMPI_Ssend(data, n, type, to, tag, on);\nsent++;\nspent += PMPI_Wtime() - begin;\nreturn error;\n}\n\
+        int MPI_Finalize(void) {\nprintf(\"%d %.0f\\n\", sent, spent * 1e9);\nreturn PMPI_Finalize();\n}\n";
+    let Some(tool) = Program::compile_with(&folder.write("tool.c", tool), &["-shared", "-fPIC"]) else {
+        return;
+    };
+    let body = "if (rank == 0) MPI_Ssend(&rank, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);\n\
+        else { usleep(5); MPI_Recv(&rank, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); }";
+    let Some(program) = Program::with_body(body) else { return };
+    let output =
+        program.command(2, &[]).env("LD_PRELOAD", &tool.file).assert().success().get_output().stdout.clone();
+    let mut lines: Vec<_> = std::str::from_utf8(&output).unwrap().lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines[0], "0 0");
+    let sent: Vec<f64> = lines[1].split(' ').map(|number| number.parse().unwrap()).collect();
+    assert!(sent[0] == 1.0 && (5000.0..20_000.0).contains(&sent[1]), "{lines:?}");
+}
+
 /// Measured computations are the processor time of the thread, whether they are short, so that the wall clock is read, or long.
 #[test]
 fn measured_computations_are_processor_time() {

@@ -250,7 +250,7 @@ impl Program {
     }
 }
 
-/// Starts the command, with the library before all others.
+/// Starts the command, with the library among those that are preloaded.
 fn spawn(
     command: &[OsString],
     library: &Path,
@@ -260,11 +260,12 @@ fn spawn(
     let (program, arguments) =
         command.split_first().map_or((OsStr::new(""), command), |(first, rest)| (first.as_os_str(), rest));
     let others = std::env::var_os("LD_PRELOAD").unwrap_or_default();
-    let mut preload = library.as_os_str().to_owned();
-    if !others.is_empty() {
-        preload.push(":");
-        preload.push(&others);
-    }
+    // Tools for MPI, which call the profiling names, see the calls of the program only before this library, but one that allocates would hide
+    // its allocations.
+    let folds = memory.header().fold_bytes.load(Ordering::Relaxed) != 0;
+    let libraries = if folds { [library.as_os_str(), &others] } else { [&others, library.as_os_str()] };
+    let preload =
+        libraries.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(OsStr::new(":"));
     let mut child = Command::new(program);
     child.args(arguments).env("LD_PRELOAD", preload).env("PDES_ONLINE_PRELOAD", others);
     child.env("PDES_ONLINE_MEMORY", memory.file().as_raw_fd().to_string());
