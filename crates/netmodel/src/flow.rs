@@ -272,11 +272,11 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
 
     /// Starts the flow of a message now.
     fn start_flow(&mut self, message: PendingId) {
-        let Work::Message { route, size, split, .. } = self.pending.work(message) else {
+        let Work::Message { route, size, .. } = self.pending.work(message) else {
             unreachable!("only messages flow")
         };
         let route = self.current_route(message, route);
-        let wire = size.get() as f64 * self.factors.of(self.pending.whole_size(size, split)).time_per_byte;
+        let wire = size.get() as f64 * self.factors.of(self.pending.whole_size(message, size)).time_per_byte;
         self.add_flow(message, route, size.get(), wire);
     }
 
@@ -308,10 +308,10 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     /// Moves what is left of a flow to another route.
     fn move_flow(&mut self, flow: FlowIndex, route: u32) {
         let ActiveFlow { message, .. } = self.active[flow.index()];
-        let Work::Message { size, split, .. } = self.pending.work(message) else {
+        let Work::Message { size, .. } = self.pending.work(message) else {
             unreachable!("only messages flow")
         };
-        let time_per_byte = self.factors.of(self.pending.whole_size(size, split)).time_per_byte;
+        let time_per_byte = self.factors.of(self.pending.whole_size(message, size)).time_per_byte;
         let (left, penalty) = (self.progress.left(self.now, flow), self.sharing.penalty(flow));
         self.end_flow(flow, left);
         self.pending.set_route(message, route);
@@ -429,7 +429,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
             match event {
                 DueEvent::Arrival(flow) => {
                     let ActiveFlow { message, route, .. } = self.active[flow.index()];
-                    let is_last = self.pending.is_last_part(message);
+                    let is_last = self.pending.end_part(message);
                     let tag = self.pending.complete(message);
                     if is_last {
                         done(tag, Some(route));
@@ -454,8 +454,7 @@ impl<T: Copy, O: NetworkObserver> NetworkModel<T> for FlowNetwork<'_, T, O> {
 
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
         let route = self.routes.find(message.src, message.dst, &mut self.sharing)?;
-        let order = MessageOrder::of(&message);
-        let work = Work::Message { route, size: message.size, order, split: None };
+        let work = Work::Message { route, size: message.size, order: MessageOrder::of(&message) };
         self.submit(message.at, work, message.tag);
         Ok(())
     }
@@ -498,6 +497,7 @@ impl<T: Copy, O: NetworkObserver> NetworkModel<T> for FlowNetwork<'_, T, O> {
         });
         self.cpus.abandon(at, is_dropped, tell_busy(&mut self.volumes.observer));
         dropped.into_iter().for_each(|id| {
+            self.pending.end_part(id);
             self.pending.complete(id);
         });
     }

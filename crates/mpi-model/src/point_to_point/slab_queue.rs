@@ -74,8 +74,7 @@ impl<T: Copy> Slab<T> {
     #[cold]
     fn grow(&mut self) {
         let len = self.nodes.len();
-        // By half: twice as much would leave half of it empty where thousands of ranks wait for a wave to pass.
-        let more = if len < EXACT_GROWTH_BELOW { 1 } else { len / 2 };
+        let more = if len < EXACT_GROWTH_BELOW { 1 } else { len };
         // A second item may well be the start of another wave.
         let expected = if len == 0 { 0 } else { self.last_peak as usize };
         self.nodes.reserve_exact(more.max(expected.saturating_sub(len)));
@@ -90,7 +89,7 @@ impl<T: Copy> Slab<T> {
         node.next = self.free;
         self.free = index;
         self.items -= 1;
-        if self.items == 0 && self.nodes.capacity() > RETAINED_CAPACITY {
+        if self.items == 0 && self.nodes.len() > RETAINED_CAPACITY {
             self.release_memory();
         }
         (item, next)

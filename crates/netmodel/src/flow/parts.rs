@@ -45,8 +45,7 @@ impl<T: Copy, O: NetworkObserver> FlowNetwork<'_, T, O> {
     /// Schedules the begin of a flow, whose latency phase another network has simulated.
     pub(super) fn schedule_flow(&mut self, begin: SimTime, message: Message<T>) {
         let route = self.route(message.src, message.dst).expect("the sender has found the route");
-        let order = MessageOrder::of(&message);
-        let work = Work::Message { route, size: message.size, order, split: None };
+        let work = Work::Message { route, size: message.size, order: MessageOrder::of(&message) };
         let id = self.pending.add(work, message.tag);
         self.events.add(begin, ScheduledEvent::StartFlow(id));
         self.upcoming = None;
@@ -100,9 +99,8 @@ impl<T: Copy, O: NetworkObserver> FlowNetwork<'_, T, O> {
                 unreachable!("only messages flow")
             };
             let route = to.route(src, dst).expect("the other network has the same routes");
-            let tag = self.pending.tag(message);
-            self.pending.complete(message);
-            let message = to.pending.add(Work::Message { route, size, order, split: None }, tag);
+            let message =
+                to.pending.add(Work::Message { route, size, order }, self.pending.complete(message));
             to.begun += 1;
             messages.push((flow, ActiveFlow { message, route, begun: to.begun }));
         }

@@ -2,7 +2,7 @@
 //!
 //! A message that takes several routes at once is split into *parts*, pending items of their own with its tag. It is complete with the last.
 
-use std::num::NonZeroU32;
+use std::collections::BTreeMap;
 
 use pdes_core::{Bytes, LpId, SimTime, State, StateVisitor};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{HostId, Message};
 
 /// Identifier of a pending item, until its completion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, State)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, State)]
 pub(super) struct PendingId(#[state(saved = "a number that is reused")] u32);
 
 /// A pending item and the tag of the caller.
@@ -20,15 +20,9 @@ pub(super) struct Pending<T> {
     pub(super) tag: T,
 }
 
-/// Number of a message in parts, from 1 on, until its completion; reused.
+/// Number of a message in parts, until its completion; reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct SplitId(NonZeroU32);
-
-impl SplitId {
-    fn index(self) -> usize {
-        self.0.get() as usize - 1
-    }
-}
+struct SplitId(u32);
 
 /// A message in parts.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -46,9 +40,6 @@ pub(super) enum Work {
         size: Bytes,
         #[state(saved = "visited until the flow begins")]
         order: MessageOrder,
-        /// The message of which it is a part.
-        #[state(skip = "visited with the item")]
-        split: Option<SplitId>,
     },
     /// A computation.
     Compute { host: HostId, flops: f64 },
@@ -81,13 +72,21 @@ impl MessageOrder {
 pub(super) struct PendingList<T> {
     list: Vec<Pending<T>>,
     free_slots: Vec<PendingId>,
+    /// The messages of which items are parts, apart from these: mostly there is none.
+    split_of: BTreeMap<PendingId, SplitId>,
     splits: Vec<SplitMessage>,
     free_splits: Vec<SplitId>,
 }
 
 impl<T> Default for PendingList<T> {
     fn default() -> Self {
-        Self { list: Vec::new(), free_slots: Vec::new(), splits: Vec::new(), free_splits: Vec::new() }
+        Self {
+            list: Vec::new(),
+            free_slots: Vec::new(),
+            split_of: BTreeMap::new(),
+            splits: Vec::new(),
+            free_splits: Vec::new(),
+        }
     }
 }
 
@@ -108,43 +107,51 @@ impl<T: Copy> PendingList<T> {
 
     /// Splits a message, which takes its route and these others, into equal parts, the first of which may be a byte longer; returns all.
     pub(super) fn split(&mut self, id: PendingId, others: &[u32]) -> Vec<PendingId> {
-        let Work::Message { route, size, order, .. } = self.work(id) else {
+        let Work::Message { route, size, order } = self.work(id) else {
             unreachable!("only messages have routes")
         };
         let parts = others.len() as u64 + 1;
         let message = SplitMessage { size, parts: parts as u32 };
         let split = match self.free_splits.pop() {
             Some(split) => {
-                self.splits[split.index()] = message;
+                self.splits[split.0 as usize] = message;
                 split
             }
             None => {
                 self.splits.push(message);
-                SplitId(NonZeroU32::new(self.splits.len() as u32).expect("it is one of them"))
+                SplitId(self.splits.len() as u32 - 1)
             }
         };
         let (each, longer, tag) = (size.get() / parts, size.get() % parts, self.tag(id));
         let part = |(place, route): (u64, u32)| {
             let size = Bytes::new(each + u64::from(place < longer));
-            Work::Message { route, size, order, split: Some(split) }
+            Work::Message { route, size, order }
         };
         self.list[id.0 as usize].work = part((0, route));
         let others = (1..).zip(others.iter().copied());
-        std::iter::once(id).chain(others.map(|other| self.add(part(other), tag))).collect()
+        let parts: Vec<PendingId> =
+            std::iter::once(id).chain(others.map(|other| self.add(part(other), tag))).collect();
+        self.split_of.extend(parts.iter().map(|&part| (part, split)));
+        parts
+    }
+
+    /// Returns the message of which an item is a part.
+    #[inline]
+    fn split_of(&self, id: PendingId) -> Option<SplitId> {
+        if self.split_of.is_empty() { None } else { self.split_of.get(&id).copied() }
     }
 
     /// Returns the size of a message, or of that of which it is a part.
     #[inline]
-    pub(super) fn whole_size(&self, size: Bytes, split: Option<SplitId>) -> Bytes {
-        split.map_or(size, |split| self.splits[split.index()].size)
+    pub(super) fn whole_size(&self, id: PendingId, size: Bytes) -> Bytes {
+        self.split_of(id).map_or(size, |split| self.splits[split.0 as usize].size)
     }
 
     /// Returns the tags of all work that is not complete.
     pub(super) fn tags(&self) -> impl Iterator<Item = T> {
         let mut is_told = vec![false; self.splits.len()];
-        let is_new = move |(_, pending): &(PendingId, &Pending<T>)| match pending.work {
-            Work::Message { split: Some(split), .. } => !std::mem::replace(&mut is_told[split.index()], true),
-            _ => true,
+        let is_new = move |(id, _): &(PendingId, &Pending<T>)| {
+            self.split_of(*id).is_none_or(|split| !std::mem::replace(&mut is_told[split.0 as usize], true))
         };
         self.items().filter(is_new).map(|(_, pending)| pending.tag)
     }
@@ -162,16 +169,17 @@ impl<T: Copy> PendingList<T> {
     where
         T: State,
     {
+        let split = self.split_of(id);
         let Pending { work, tag } = &mut self.list[id.0 as usize];
         work.visit(visitor);
         tag.visit(visitor);
-        if let Work::Message { order, split, .. } = work {
-            if let Some(split) = split {
-                visitor.compare(&self.splits[split.index()]);
-            }
-            if !is_flow {
-                order.visit(visitor);
-            }
+        if let Some(split) = split {
+            visitor.compare(&self.splits[split.0 as usize]);
+        }
+        if let Work::Message { order, .. } = work
+            && !is_flow
+        {
+            order.visit(visitor);
         }
     }
 
@@ -213,19 +221,16 @@ impl<T: Copy> PendingList<T> {
         self.list[id.0 as usize].tag
     }
 
-    /// Returns whether a message is complete with this item, which ends: it has no other parts, or these have ended.
+    /// Ends an item that may be a part of a message, before it is completed; returns whether it was the last one.
     #[inline]
-    pub(super) fn is_last_part(&mut self, id: PendingId) -> bool {
-        match self.list[id.0 as usize].work {
-            Work::Message { split: Some(split), .. } => self.end_part(split),
-            _ => true,
-        }
+    pub(super) fn end_part(&mut self, id: PendingId) -> bool {
+        self.split_of.is_empty() || self.end_known_part(id)
     }
 
-    /// Ends a part of a message; returns whether it was the last.
     #[cold]
-    fn end_part(&mut self, split: SplitId) -> bool {
-        let message = &mut self.splits[split.index()];
+    fn end_known_part(&mut self, id: PendingId) -> bool {
+        let Some(split) = self.split_of.remove(&id) else { return true };
+        let message = &mut self.splits[split.0 as usize];
         message.parts -= 1;
         let is_last = message.parts == 0;
         if is_last {
