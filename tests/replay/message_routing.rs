@@ -122,6 +122,7 @@ fn what_has_one_route_for_each_pair_refuses_by_name() {
     let flat = "platform.topology={ kind = 'cluster', hosts = 32, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
     let error = load(&trace, &[flat, ROUTINGS[2]]).unwrap_err();
     assert!(error.contains("have one route: expected one fat tree"), "{error}");
+    assert!(!error.contains("  "), "{error}");
     let mut config = Config::default();
     config.set_path("trace", "path", &trace);
     for setting in [TREE, ROUTINGS[2], "network.routing_parts=0"] {

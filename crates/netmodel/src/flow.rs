@@ -216,15 +216,11 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     fn begin(&mut self, id: PendingId) {
         match self.pending.work(id) {
             Work::Message { route, size, .. } => {
-                let current = self.current_route(id, route);
-                let route = self.choices.choose(current, &mut self.routes, &mut self.sharing);
-                if route != current {
-                    self.pending.set_route(id, route);
-                }
-                if self.choices.may_split() {
-                    self.begin_parts(route, id, size);
-                } else {
+                let route = self.current_route(id, route);
+                if self.choices.are_minimal() {
                     self.begin_on(route, id, size);
+                } else {
+                    self.begin_chosen(route, id, size);
                 }
             }
             Work::Compute { host, flops } => {
@@ -235,9 +231,13 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
         }
     }
 
-    /// Begins a message on a route and others, if there are such and it has a byte for each.
-    #[cold]
-    fn begin_parts(&mut self, route: u32, message: PendingId, size: Bytes) {
+    /// Begins a message on the route that it chooses, for that of the platform, or in parts on several.
+    #[inline(never)]
+    fn begin_chosen(&mut self, current: u32, message: PendingId, size: Bytes) {
+        let route = self.choices.choose(current, &mut self.routes, &mut self.sharing);
+        if route != current {
+            self.pending.set_route(message, route);
+        }
         let others = self.choices.choose_parts(route, size.get(), &mut self.routes, &mut self.sharing);
         if others.is_empty() {
             return self.begin_on(route, message, size);

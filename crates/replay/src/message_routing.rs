@@ -28,7 +28,9 @@ enum RoutingError {
     )]
     NoChoice,
     #[error(
-        "network.routing: messages between the hosts that are farthest from each other have one route: expected one fat tree with several parents          or cables, rail-optimised fabric of several spines, dragonfly of three groups or more, torus, HyperX, Slim Fly, PolarFly, Jellyfish or          dragonfly+"
+        "network.routing: messages between the hosts that are farthest from each other have one route: expected one fat tree with several \
+         parents or cables, rail-optimised fabric of several spines, dragonfly of three groups or more, torus, HyperX, Slim Fly, PolarFly, \
+         Jellyfish or dragonfly+"
     )]
     OneRoute,
     #[error(

@@ -35,7 +35,6 @@ impl RouteChoices {
     }
 
     /// Returns the route of a message that begins now, for that of the platform.
-    #[inline]
     pub(super) fn choose(&mut self, route: u32, routes: &mut RouteCache<'_>, sharing: &mut MaxMin) -> u32 {
         match self.routing {
             MessageRouting::Minimal | MessageRouting::Spray => route,
@@ -43,13 +42,13 @@ impl RouteChoices {
         }
     }
 
-    /// Returns whether messages may take several routes.
+    /// Returns whether all messages take the route of the platform.
     #[inline]
-    pub(super) fn may_split(&self) -> bool {
-        self.routing == MessageRouting::Spray
+    pub(super) fn are_minimal(&self) -> bool {
+        self.routing == MessageRouting::Minimal
     }
 
-    /// Returns the routes of the other parts of a message that begins now on a route and has so many bytes.
+    /// Returns the routes of the other parts of a message that begins now on a route and has so many bytes; none unless it is sprayed.
     pub(super) fn choose_parts(
         &mut self,
         route: u32,
@@ -58,7 +57,7 @@ impl RouteChoices {
         sharing: &mut MaxMin,
     ) -> Vec<u32> {
         let most = u64::from(self.parts).min(bytes).saturating_sub(1);
-        if most == 0 {
+        if self.routing != MessageRouting::Spray || most == 0 {
             return Vec::new();
         }
         let (ends, random) = (routes.ends(route), self.next_random(route, routes));

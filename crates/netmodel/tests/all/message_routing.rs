@@ -30,7 +30,7 @@ fn adversarial(network: &mut FlowNetwork<'_, u32>, (groups, of_group): (u32, u32
 }
 
 /// Returns the completions, in order.
-fn finish(network: &mut FlowNetwork<'_, u32>) -> Vec<(SimTime, u32)> {
+pub(crate) fn finish(network: &mut FlowNetwork<'_, u32>) -> Vec<(SimTime, u32)> {
     let (mut ends, mut done) = (Vec::new(), Vec::new());
     while network.next_event().is_some() {
         network.advance(&mut done);

@@ -6,6 +6,8 @@ use netmodel::{
 };
 use pdes_core::{Bytes, SimDuration, SimTime, load_state, save_state};
 
+use crate::message_routing::finish;
+
 /// Bytes of a message, and the time that a cable takes for them \[ps\].
 const SIZE: u64 = 1_200_000;
 const TIME: u64 = 1_200_000_000;
@@ -34,17 +36,6 @@ fn parameters(routing: MessageRouting, routing_parts: u8) -> NetworkParameters {
 fn send(network: &mut FlowNetwork<'_, u32>, (src, dst): (u32, u32), size: u64, tag: u32) {
     let [src, dst] = [src, dst].map(HostId::new);
     network.send(Message::new(network.now(), src, dst, Bytes::new(size), tag)).unwrap();
-}
-
-/// Returns the completions, in order.
-fn finish(network: &mut FlowNetwork<'_, u32>) -> Vec<(SimTime, u32)> {
-    let (mut ends, mut done) = (Vec::new(), Vec::new());
-    while network.next_event().is_some() {
-        network.advance(&mut done);
-        let now = network.now();
-        ends.extend(done.drain(..).map(|message| (now, message)));
-    }
-    ends
 }
 
 /// Messages of `n` hosts whose routes have a cable in common take `n / k` times as long as one if they are split over `k` routes, which

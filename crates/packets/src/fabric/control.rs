@@ -1,4 +1,4 @@
-//! What marks of long queues change of a message that is being sent: its window or its rate.
+//! Windows and rates of messages that are being sent, which change by marks of long queues.
 
 use pdes_core::StateVisitor;
 use serde::{Deserialize, Serialize};

@@ -41,7 +41,7 @@ pub(super) struct Stream {
     pub(super) acknowledged: VecDeque<Answer>,
     /// With `reps`: entropies of packets that came back without a mark, the next one first.
     pub(super) recycled: Option<VecDeque<u16>>,
-    /// What marks change.
+    /// Window or rate that changes by marks.
     pub(super) control: Option<Control>,
     /// The message waits for an acknowledgement, the earliest that is known, if there is one, or for the end of a pause.
     pub(super) waits: Option<Option<u64>>,
@@ -109,9 +109,7 @@ impl Stream {
 
     /// Takes in that a packet of so many bytes has begun to leave at an instant, which takes `time` at the rate of its port.
     pub(super) fn count_sent(&mut self, at: u64, bytes: u32, time: u64) {
-        if self.control.is_some() {
-            self.take_acknowledgements(at);
-        }
+        self.take_acknowledgements(at);
         if let Some(control) = &mut self.control {
             control.count_sent(at, bytes, time);
         }
@@ -123,7 +121,7 @@ impl Stream {
         self.waits = if self.is_full() {
             Some(self.acknowledged.front().map(|answer| answer.at))
         } else {
-            self.control.and_then(|control| control.pause(at)).map(Some)
+            self.control.as_ref().and_then(|control| control.pause(at)).map(Some)
         };
         self.waits.is_some()
     }
