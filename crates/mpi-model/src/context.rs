@@ -179,7 +179,7 @@ impl<'t, M: Machine, A: Analysis> RankContext<'t, M, A> {
     #[cold]
     fn noisy_computation(&mut self, flops: f64, length: SimDuration) -> (f64, Option<SimDuration>) {
         let (machine, begin) = (self.replay.machine, self.thread.clock);
-        let ComputationNoise { delay, quiet } = machine.noise(self.me, begin, length);
+        let ComputationNoise { delay, quiet } = machine.noise(self.me, begin, length, &self.quiet);
         self.quiet = quiet;
         if delay == SimDuration::ZERO {
             return (flops, Some(length));

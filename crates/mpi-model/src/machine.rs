@@ -98,9 +98,16 @@ pub trait Machine: Sync {
     }
 
     /// Returns the noise of the operating system in a computation of a rank that begins at an instant and takes a time without noise, which
-    /// is not zero; none by default. Called where [there is any](Machine::has_noise), unless the rank knows that its host is quiet.
-    fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> ComputationNoise {
-        let _ = (rank, begin, length);
+    /// is not zero; none by default. Called where [there is any](Machine::has_noise), unless the rank knows that its host is quiet: `known`
+    /// is the quiet time that was answered last.
+    fn noise(
+        &self,
+        rank: Rank,
+        begin: SimTime,
+        length: SimDuration,
+        known: &Range<SimTime>,
+    ) -> ComputationNoise {
+        let _ = (rank, begin, length, known);
         ComputationNoise { delay: SimDuration::ZERO, quiet: SimTime::ZERO..SimTime::MAX }
     }
 

@@ -1,5 +1,7 @@
 //! Machine whose links and cores are shared, and its regions.
 
+use std::ops::Range;
+
 use mpi_model::{Accelerator, Completion, ComputationNoise, FilePlace, Machine, UncontendedTransfer, Work};
 use netmodel::epoch::EpochError;
 use netmodel::{ContentionFree, HostId, NetworkParameters, Platform, Regions, Resource, RouteError};
@@ -141,9 +143,15 @@ impl Machine for SharedMachine<'_> {
         self.noise.is_some()
     }
 
-    fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> ComputationNoise {
+    fn noise(
+        &self,
+        rank: Rank,
+        begin: SimTime,
+        length: SimDuration,
+        known: &Range<SimTime>,
+    ) -> ComputationNoise {
         let noise = self.noise.expect("there is noise");
-        noise.in_computation(self.placement.host(rank), begin, length)
+        noise.in_computation(self.placement.host(rank), begin, length, known)
     }
 
     fn has_accelerators(&self) -> bool {

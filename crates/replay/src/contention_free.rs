@@ -1,6 +1,7 @@
 //! The machine without contention that the MPI model uses: a platform, a network model, and the placement of ranks.
 
 use std::convert::Infallible;
+use std::ops::Range;
 
 use mpi_model::{
     Accelerator, ComputationNoise, DeviceHistory, FileAccess, FilePlace, Machine, UncontendedTransfer,
@@ -104,9 +105,15 @@ impl Machine for ContentionFreeMachine<'_> {
         self.noise.is_some()
     }
 
-    fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> ComputationNoise {
+    fn noise(
+        &self,
+        rank: Rank,
+        begin: SimTime,
+        length: SimDuration,
+        known: &Range<SimTime>,
+    ) -> ComputationNoise {
         let noise = self.noise.expect("there is noise");
-        noise.in_computation(self.placement.host(rank), begin, length)
+        noise.in_computation(self.placement.host(rank), begin, length, known)
     }
 
     fn has_accelerators(&self) -> bool {

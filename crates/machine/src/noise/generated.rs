@@ -1,5 +1,7 @@
 //! Noise by a distribution.
 
+use std::ops::Range;
+
 use netmodel::HostId;
 use pdes_core::{SimDuration, SimTime};
 use replay::{ComputationNoise, HostNoise};
@@ -92,21 +94,33 @@ impl GeneratedNoise {
         (running as u64 + (whole as u64).saturating_mul(length), quiet)
     }
 
-    /// Returns the noise of events in an interval \[ps\], and when there is none after it.
-    fn of_events(&self, host: Option<HostId>, (begin, end): (i128, i128), phase: i128) -> (u64, [i128; 2]) {
+    /// Returns the noise of events in an interval \[ps\], and when there is none after it; none of them has begun, or runs, before
+    /// `quiet_until`, if that is known.
+    fn of_events(
+        &self,
+        host: Option<HostId>,
+        (begin, end): (i128, i128),
+        quiet_until: Option<i128>,
+        phase: i128,
+    ) -> (u64, [i128; 2]) {
         let period = i128::from(self.period.as_picos());
         let cell = |at: i128| (at - phase).div_euclid(period) as i64;
-        let (mut first, mut next) = (cell(begin), cell(end - 1) + 1);
-        let mut events = Vec::new();
-        self.add_events(&mut events, host, first, phase);
-        // The last event that has begun, however long ago.
-        while events.first().is_none_or(|&(at, _)| at > begin) {
-            first -= 1;
-            let later = events.len();
-            self.add_events(&mut events, host, first, phase);
-            events.rotate_left(later);
+        let from = quiet_until.map_or(begin, |until| until.min(end - 1));
+        let (mut first, mut next) = (cell(from), cell(end - 1) + 1);
+        let mut events = Vec::with_capacity(8);
+        (first..next).for_each(|cell| self.add_events(&mut events, host, cell, phase));
+        match quiet_until {
+            Some(_) => events.retain(|&(at, _)| at >= from),
+            // The last event that has begun, however long ago.
+            None => {
+                while events.first().is_none_or(|&(at, _)| at > begin) {
+                    first -= 1;
+                    let later = events.len();
+                    self.add_events(&mut events, host, first, phase);
+                    events.rotate_left(later);
+                }
+            }
         }
-        (cell(begin) + 1..next).for_each(|cell| self.add_events(&mut events, host, cell, phase));
         // The next event, if it comes soon.
         while next < cell(end - 1) + CELLS_AHEAD && events.last().is_none_or(|&(at, _)| at < end) {
             self.add_events(&mut events, host, next, phase);
@@ -131,19 +145,27 @@ impl GeneratedNoise {
 }
 
 impl HostNoise for GeneratedNoise {
-    fn in_computation(&self, host: HostId, begin: SimTime, length: SimDuration) -> ComputationNoise {
+    fn in_computation(
+        &self,
+        host: HostId,
+        begin: SimTime,
+        length: SimDuration,
+        known: &Range<SimTime>,
+    ) -> ComputationNoise {
         let host = (!self.is_synchronised).then_some(host);
         let phase = match self.is_random {
             true => 0,
             false => i128::from(random(self.seed, host, PHASE).u64(..self.period.as_picos())),
         };
+        let is_known = !known.is_empty() && known.start <= begin && begin <= known.end;
+        let quiet_until = is_known.then(|| i128::from(known.end.as_picos()));
         let begin = i128::from(begin.as_picos());
         let interval = (begin, begin + i128::from(length.as_picos()));
         let (delay, quiet) = match self.lengths {
             EventLengths::Constant(length) if !self.is_random => {
                 self.of_equal_events(length.as_picos(), interval, phase)
             }
-            _ => self.of_events(host, interval, phase),
+            _ => self.of_events(host, interval, quiet_until, phase),
         };
         let [from, until] = quiet.map(|at| SimTime::from_picos(u64::try_from(at.max(0)).unwrap_or(u64::MAX)));
         ComputationNoise { delay: SimDuration::from_picos(delay), quiet: from..until }
@@ -155,6 +177,7 @@ mod tests {
     use super::*;
 
     const NANOSECOND: u64 = 1000;
+    const UNKNOWN: Range<SimTime> = SimTime::ZERO..SimTime::ZERO;
 
     fn nanos(nanos: u64) -> SimDuration {
         SimDuration::from_picos(nanos * NANOSECOND)
@@ -274,7 +297,7 @@ mod tests {
                 let [begin, length] = [u64::from(begin), length].map(|nanos| nanos * NANOSECOND);
                 let length = SimDuration::from_picos(length);
                 let ComputationNoise { quiet, .. } =
-                    noise.in_computation(host, SimTime::from_picos(begin), length);
+                    noise.in_computation(host, SimTime::from_picos(begin), length, &UNKNOWN);
                 let Some(time) =
                     quiet.end.checked_since(quiet.start).filter(|time| *time > SimDuration::ZERO)
                 else {
@@ -286,6 +309,16 @@ mod tests {
                     let delay = noise.delay(host, quiet.start, part);
                     assert!(!is_quiet || delay == SimDuration::ZERO, "{quiet:?} {part}");
                     reached += u32::from(!is_quiet && delay > SimDuration::ZERO);
+                }
+                for at in [quiet.start, quiet.start + SimDuration::from_picos(time.as_picos() / 2), quiet.end]
+                {
+                    let remembered = noise.in_computation(host, at, length + time, &quiet);
+                    let asked = noise.in_computation(host, at, length + time, &UNKNOWN);
+                    assert_eq!(
+                        (remembered.delay, remembered.quiet.end),
+                        (asked.delay, asked.quiet.end),
+                        "{quiet:?} {at}"
+                    );
                 }
             }
         }

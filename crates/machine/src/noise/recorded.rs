@@ -1,6 +1,7 @@
 //! Noise of a trace.
 
 use std::fmt;
+use std::ops::Range;
 
 use goal::NoiseTrace;
 use netmodel::HostId;
@@ -73,7 +74,13 @@ impl fmt::Debug for RecordedNoise {
 }
 
 impl HostNoise for RecordedNoise {
-    fn in_computation(&self, host: HostId, begin: SimTime, length: SimDuration) -> ComputationNoise {
+    fn in_computation(
+        &self,
+        host: HostId,
+        begin: SimTime,
+        length: SimDuration,
+        _: &Range<SimTime>,
+    ) -> ComputationNoise {
         if self.begins.is_empty() {
             return ComputationNoise { delay: SimDuration::ZERO, quiet: SimTime::ZERO..SimTime::MAX };
         }

@@ -188,8 +188,22 @@ impl<Route: Copy> Ports<Route> {
         let found = port.unexpected.take_first(&mut self.slabs.unexpected, accepts);
         if found.is_none() {
             port.posted.push(&mut self.slabs.posted, receive);
+        } else if self.slabs.unexpected.is_sparse() {
+            self.move_unexpected();
         }
         found
+    }
+
+    /// Moves the unexpected messages, which are few now, to a small slab. O(ports): where there are more of these than nodes, nothing is
+    /// saved.
+    #[cold]
+    fn move_unexpected(&mut self) {
+        let Self { table, slabs: Slabs { unexpected, .. }, .. } = self;
+        if table.len() < unexpected.capacity() {
+            let mut smaller = unexpected.smaller();
+            table.iter_mut().for_each(|port| port.unexpected.move_to(unexpected, &mut smaller));
+            *unexpected = smaller;
+        }
     }
 
     /// Removes and returns the first unexpected message with this tag.

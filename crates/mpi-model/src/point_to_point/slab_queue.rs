@@ -8,6 +8,9 @@ const NONE: u32 = u32::MAX;
 /// Largest capacity that an empty slab retains. Messages come in waves, and a worker runs one rank after the other, so that memory
 /// which one rank releases serves the next.
 const RETAINED_CAPACITY: usize = 32;
+/// Least share of the nodes of a large slab that have items, in 1/n: fewer are moved to a small one. A rank that is always a little
+/// behind its peers has items at all times, and would keep the memory of its largest wave.
+const LEAST_SHARE: u32 = 16;
 /// Largest length up to which a slab grows one by one, without spare capacity: there may be millions of slabs.
 const EXACT_GROWTH_BELOW: usize = 8;
 
@@ -45,6 +48,26 @@ impl<T> Slab<T> {
     /// Returns whether no queue has an item.
     pub(crate) fn is_empty(&self) -> bool {
         self.items == 0
+    }
+
+    /// Returns whether there are so few items that they should be [moved](Queue::move_to) to a slab that is made for them.
+    #[inline]
+    pub(crate) fn is_sparse(&self) -> bool {
+        self.nodes.len() > 4 * RETAINED_CAPACITY && self.items <= self.nodes.len() as u32 / LEAST_SHARE
+    }
+
+    /// Returns the number of items for which there is memory.
+    pub(crate) fn capacity(&self) -> usize {
+        self.nodes.capacity()
+    }
+
+    /// Creates a slab for the items of this one, which expects as large a wave.
+    pub(crate) fn smaller(&self) -> Self {
+        Self {
+            nodes: Vec::with_capacity(self.items as usize),
+            last_peak: self.nodes.len() as u32,
+            ..Self::default()
+        }
     }
 }
 
@@ -131,6 +154,12 @@ impl Queue {
         places.map(|index| &slab.nodes[index as usize].item)
     }
 
+    /// Moves all items to another slab, whose queue it is from then on.
+    pub(crate) fn move_to<T: Copy>(&mut self, from: &Slab<T>, to: &mut Slab<T>) {
+        let moved = std::mem::replace(self, Self::new());
+        moved.iter(from).for_each(|&item| self.push(to, item));
+    }
+
     /// Applies `change` to all items, in their order.
     pub(crate) fn for_each<T>(&self, slab: &mut Slab<T>, mut change: impl FnMut(&mut T)) {
         let mut index = self.last;
@@ -211,11 +240,11 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn queues_of_a_slab_are_queues(steps in proptest::collection::vec(step(), 0..400)) {
+        fn queues_of_a_slab_are_queues(steps in proptest::collection::vec(step(), 0..1000)) {
             let mut slab = Slab::default();
             let mut queues = [const { Queue::new() }; 3];
             let mut models = [const { VecDeque::new() }; 3];
-            let emptying = (0..3).flat_map(|queue| std::iter::repeat_n((queue, Step::Take(1)), 400));
+            let emptying = (0..3).flat_map(|queue| std::iter::repeat_n((queue, Step::Take(1)), 1000));
             for (at, step) in steps.into_iter().chain(emptying) {
                 let (queue, model) = (&mut queues[at], &mut models[at]);
                 match step {
@@ -229,6 +258,13 @@ mod tests {
                         proptest::prop_assert_eq!(queue.take_first(&mut slab, |item| item % factor == 0), expected);
                     }
                 }
+                if slab.is_sparse() {
+                    let mut smaller = slab.smaller();
+                    queues.iter_mut().for_each(|queue| queue.move_to(&slab, &mut smaller));
+                    proptest::prop_assert_eq!((smaller.items, smaller.nodes.len()), (slab.items, slab.items as usize));
+                    slab = smaller;
+                }
+                let (queue, model) = (&queues[at], &models[at]);
                 proptest::prop_assert!(queue.iter(&slab).eq(model.iter()));
                 proptest::prop_assert_eq!(queue.is_empty(), model.is_empty());
             }

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use mpi_model::{ComputationNoise, Machine, Parameters, Replay};
 use pdes_core::{Bytes, Engine, Process as _, Rank, SimDuration, SimTime};
@@ -34,7 +35,7 @@ impl Machine for Ticks {
         true
     }
 
-    fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration) -> ComputationNoise {
+    fn noise(&self, rank: Rank, begin: SimTime, length: SimDuration, _: &Range<SimTime>) -> ComputationNoise {
         let begin = begin.as_picos() + 100 - u64::from(rank.get());
         let last = (begin + length.as_picos() - 1) / 100;
         let running = (begin / 100 * 100 + 30).saturating_sub(begin);
