@@ -13,6 +13,7 @@ mod reader;
 mod stream;
 mod verb;
 mod warnings;
+mod zstd;
 
 pub use error::{Field, TextError, Unsupported};
 pub(crate) use fields::Fields;

@@ -62,7 +62,7 @@ fn ranks_that_remember_quiet_times_have_the_same_noise() {
         let mut clock = SimTime::ZERO;
         let lengths = (0..5_000).map(|step| flops(step + u64::from(rank.get())));
         for length in lengths.filter(|&flops| flops > 0).map(SimDuration::from_picos) {
-            clock += length + Ticks.noise(rank, clock, length).delay;
+            clock += length + Ticks.noise(rank, clock, length, &(SimTime::ZERO..SimTime::ZERO)).delay;
         }
         assert_eq!(process.clock(), clock, "rank {rank}");
     }

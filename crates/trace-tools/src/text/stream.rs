@@ -1,11 +1,12 @@
 //! Byte streams of trace files, plain or decompressed.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 
+use super::zstd::ZstdDecoder;
 use crate::error::InputError;
 use crate::format::HEAD;
 
@@ -96,7 +97,7 @@ fn open(path: &Path) -> io::Result<Opened> {
     let whole = io::Cursor::new(head).chain(file);
     Ok(match (is_gzip, is_zstd) {
         (true, _) => (Box::new(MultiGzDecoder::new(whole)), Some("gzip")),
-        (_, true) => (Box::new(zstd::Decoder::new(whole)?), Some("zstd")),
+        (_, true) => (Box::new(ZstdDecoder::new(BufReader::new(whole))), Some("zstd")),
         _ => (Box::new(whole), None),
     })
 }

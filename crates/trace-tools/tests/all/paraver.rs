@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use pdes_core::Rank;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use trace_mmap::{LoadOptions, OpError, Trace, TraceError};
 use trace_tools::{InputError, ParaverError, convert, load, write_text};
 
@@ -420,7 +421,7 @@ fn traces_may_be_compressed_and_become_archives() {
         (fs::read(files.path("trace.prv")).expect("the trace"), files.path("trace.prv.gz"));
     let mut encoder = GzEncoder::new(fs::File::create(&compressed).expect("a file"), Compression::fast());
     encoder.write_all(&bytes).and_then(|()| encoder.finish()).expect("the trace is written");
-    fs::write(files.path("trace.prv.zst"), zstd::encode_all(&bytes[..], 1).expect("memory takes all"))
+    fs::write(files.path("trace.prv.zst"), compress_to_vec(&bytes[..], CompressionLevel::Fastest))
         .expect("the trace is written");
     for name in ["trace.prv.gz", "trace.prv.zst"] {
         let trace = load(&files.path(name), &LoadOptions::default()).expect("a trace");

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use pdes_core::Rank;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use tempfile::TempDir;
 use trace_mmap::{Action, LoadOptions, Location, Trace, TraceError, Warning};
 use trace_tools::{InputError, TextError};
@@ -28,7 +29,7 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 fn zstd(text: &str) -> Vec<u8> {
-    zstd::encode_all(text.as_bytes(), 0).expect("memory takes all")
+    compress_to_vec(text.as_bytes(), CompressionLevel::Fastest)
 }
 
 /// Ranks are replayed by several threads.
