@@ -468,6 +468,19 @@ mod tests {
         assert!(ports.post(0, receive(None)).is_none());
     }
 
+    #[test]
+    fn a_wave_leaves_no_memory_although_some_message_always_waits() {
+        let mut ports = Ports::new([0, 1].map(|peer| Port::new(Rank::new(peer), Some(()))).into());
+        ports.arrive(1, unexpected(message(9)));
+        (0..1000).for_each(|tag| drop(ports.arrive(0, unexpected(message(tag)))));
+        assert!(ports.slabs.unexpected.capacity() > 1000);
+        for tag in 0..1000 {
+            assert_eq!(ports.post(0, receive(None)).map(|unexpected| unexpected.message.tag), Some(tag));
+        }
+        assert!(ports.slabs.unexpected.capacity() < 100);
+        assert_eq!(ports.post(1, receive(None)).map(|unexpected| unexpected.message.tag), Some(9));
+    }
+
     /// Returns the pairs (message, receive) of a sequence of tags and filters, of which step k is a message if `order[k]`.
     fn pairs(messages: &[u32], receives: &[Option<u32>], order: &[bool]) -> Vec<(usize, usize)> {
         let mut ports = ports();
