@@ -114,7 +114,7 @@ pub use layout::{CableEnds, Layout, NetworkLevel, NetworkShape};
 pub use link_load::recorder::LoadRecorder;
 pub use link_load::{LinkLoad, LinkLoads, LinkTotals};
 pub use maxmin::{MaxMin, Usage};
-pub use network_model::{Capabilities, Message, NetworkModel};
+pub use network_model::{Capabilities, Message, NetworkModel, SwitchOperation, SwitchOperationKind};
 pub use observer::{NetworkObserver, ObservedLink};
 pub use parameters::{FatPipes, MessageRouting, NetworkParameters, Preset};
 pub use pdes_core::ForeignState;

@@ -33,6 +33,8 @@ pub struct Capabilities {
     pub foresees_no_changes: bool,
     /// Work that is in progress can be [abandoned](NetworkModel::abandon).
     pub abandonment: bool,
+    /// Switches carry out [operations](NetworkModel::operate).
+    pub switch_operations: bool,
 }
 
 impl Capabilities {
@@ -48,6 +50,7 @@ impl Capabilities {
         certificate: false,
         foresees_no_changes: false,
         abandonment: false,
+        switch_operations: false,
     };
 }
 
@@ -76,6 +79,53 @@ impl<T> Message<T> {
     /// Makes a message whose order is that of its submission.
     pub fn new(at: SimTime, src: HostId, dst: HostId, size: Bytes, tag: T) -> Self {
         Self { at, order: 0, submitter: LpId::new(0), origin: src, src, dst, size, tag }
+    }
+}
+
+/// An operation of the hosts of a communicator that switches carry out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchOperation {
+    /// Number of the communicator, below 2^31.
+    pub communicator: u32,
+    /// Number of the operation among those on the communicator, the same at all hosts.
+    pub number: u32,
+    /// What switches do.
+    pub kind: SwitchOperationKind,
+}
+
+/// Kind of an operation of switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SwitchOperationKind {
+    /// All hosts send, switches combine the vectors, and all hosts receive the result.
+    Allreduce,
+    /// All hosts send, and one of them receives the result.
+    Reduce {
+        /// That host.
+        to: HostId,
+    },
+    /// One host sends, and switches copy its vector to the others.
+    Bcast {
+        /// That host.
+        from: HostId,
+    },
+}
+
+impl SwitchOperationKind {
+    /// Returns whether a host sends.
+    pub fn sends(self, host: HostId) -> bool {
+        match self {
+            Self::Allreduce | Self::Reduce { .. } => true,
+            Self::Bcast { from } => from == host,
+        }
+    }
+
+    /// Returns whether a host receives.
+    pub fn receives(self, host: HostId) -> bool {
+        match self {
+            Self::Allreduce => true,
+            Self::Reduce { to } => to == host,
+            Self::Bcast { from } => from != host,
+        }
     }
 }
 
@@ -111,6 +161,16 @@ pub trait NetworkModel<T: Copy> {
     /// # Errors
     /// If there is no route.
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError>;
+
+    /// Lets a host of the region take part in an operation of switches: at the sending time of the message, with a vector of its size. The
+    /// tag is completed when the host has received the last byte or, if it receives nothing, when the last byte has left it. Only models
+    /// that [have switches](Capabilities::switch_operations) are asked.
+    fn operate(&mut self, _message: Message<T>, _operation: SwitchOperation)
+    where
+        Self: Sized,
+    {
+        unreachable!("the model has no switches, and says so")
+    }
 
     /// Runs a computation of `flops` floating-point operations on a host of the region.
     fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T);

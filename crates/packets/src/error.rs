@@ -288,6 +288,23 @@ pub enum PacketError {
         /// The routing.
         routing: String,
     },
+    /// Switches that combine packets have no credits.
+    #[error(
+        "\"in_network\" needs packets.queues = \"fifo\": with credits, a packet that waits in a switch for those of other hosts would keep its \
+         buffer from messages, which is not modelled: set \"fifo\", or choose an algorithm of the ranks"
+    )]
+    OperationsWithCredits,
+    /// No switch is above all hosts of a communicator.
+    #[error(
+        "\"in_network\" needs a switch above all hosts of each communicator, and none is above {first:?} and the {others} other hosts of one \
+         over links that work: choose an algorithm of the ranks"
+    )]
+    NoSwitchAbove {
+        /// The first host.
+        first: String,
+        /// Number of the other ones.
+        others: usize,
+    },
     /// The nodes of the network are not those of a regular one.
     #[error(
         "packets.routing = {routing:?} goes over a third group or switch of a regular network, and hosts with accelerators are none: leave \

@@ -17,12 +17,13 @@ mod hosts;
 mod injection;
 mod loads;
 mod nodes;
+mod operations;
 mod pacing;
 mod routes;
 mod state;
 mod switches;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use netmodel::HostId;
 use rustc_hash::FxHashMap;
@@ -38,6 +39,7 @@ use flowlets::Flowlets;
 use injection::{Answer, Injection, Stream};
 use loads::Loads;
 use nodes::{Far, IDLE, Node, NodeQueue, Port};
+use operations::{Combination, CombinationKey};
 use pacing::Pacing;
 use routes::StaticRoutes;
 pub(crate) use routes::latency;
@@ -77,6 +79,8 @@ pub(crate) struct Fabric<'m, 'p> {
     routes: StaticRoutes,
     /// Packets of messages that have arrived in part, where packets overtake each other.
     partial: FxHashMap<MessageKey, Partial>,
+    /// Packets of operations that wait in switches for those of other hosts.
+    combinations: BTreeMap<CombinationKey, Combination>,
     /// What happens at hosts, for the region to take.
     pub(crate) reports: Vec<Report>,
     /// Messages to other regions.
@@ -210,14 +214,18 @@ impl Fabric<'_, '_> {
         let next = self.gather(node, now, end);
         self.order.sort_unstable();
         let (order, mut gathered) = (std::mem::take(&mut self.order), std::mem::take(&mut self.gathered));
+        self.counts.hops += order.len() as u64;
         for &key in &order {
             let place = key as u32 as usize;
             let packet = &mut gathered[place];
-            let port = self.route(node, packet, None);
             let tail = self.tails.get(place).copied();
+            if packet.message.communicator().is_some() {
+                self.forward_in_tree(node, packet, tail);
+                continue;
+            }
+            let port = self.route(node, packet, None);
             self.send(port, packet, tail);
         }
-        self.counts.hops += order.len() as u64;
         (self.order, self.gathered) = (order, gathered);
         next
     }
@@ -443,6 +451,9 @@ impl Fabric<'_, '_> {
             start.saturating_add(head.max(1)).saturating_add(latency)
         });
         match far {
+            Far::Host { host, .. } if packet.message.communicator().is_some() => {
+                self.deliver_to_member(host, packet, arrival);
+            }
             Far::Host { host, .. } if self.ends_at(host, packet) => self.deliver(*packet, arrival),
             Far::Switch { node, ring } | Far::Host { node, ring, .. } => {
                 if self.push(node, ring, *packet) {
@@ -451,7 +462,9 @@ impl Fabric<'_, '_> {
             }
             Far::Remote { region, input } => {
                 let mut packet = *packet;
-                packet.path -= self.routes.known_pair(packet.message).path;
+                if packet.message.communicator().is_none() {
+                    packet.path -= self.routes.known_pair(packet.message).path;
+                }
                 self.outgoing.push((region, FabricMessage::Packet { input, packet, tail: arrival }));
             }
         }

@@ -8,6 +8,7 @@ mod given_routes;
 mod groups;
 mod outputs;
 mod switch_regions;
+mod switch_trees;
 mod switches;
 mod table;
 mod torus;
@@ -28,6 +29,7 @@ pub use given_routes::TablePlace;
 pub(crate) use groups::{GroupTable, GroupWay};
 pub(crate) use outputs::OutputTable;
 use outputs::OutputTables;
+pub(crate) use switch_trees::SwitchTree;
 pub(crate) use switches::{SwitchTable, SwitchWay};
 pub(crate) use torus::{TorusTable, TorusWay};
 
@@ -54,6 +56,8 @@ pub struct PacketMachine<'p> {
     pub(crate) has_changes: bool,
     pub(crate) ways: Ways,
     given_routes: GivenRoutes,
+    /// Trees of the switches that carry out operations, by the numbers of communicators.
+    pub(crate) trees: FxHashMap<u32, SwitchTree>,
     pub(crate) channels: Channels,
     /// Longest pause within a flowlet \[ps\].
     pub(crate) flowlet_gap: u64,
@@ -266,6 +270,7 @@ impl<'p> PacketMachine<'p> {
             has_changes,
             ways,
             given_routes,
+            trees: FxHashMap::default(),
             channels: Channels::NONE,
             flowlet_gap: flowlet_gap.as_picos(),
             lookahead,
@@ -275,6 +280,18 @@ impl<'p> PacketMachine<'p> {
         machine.channels = Channels::new(&machine)?;
         machine.check_groups()?;
         Ok(machine)
+    }
+
+    /// Lets switches carry out the operations of communicators, which have numbers below 2^31 and are on two hosts or more.
+    ///
+    /// # Errors
+    /// If output queues have credits, and if no switch is above all hosts of a communicator.
+    pub fn with_communicators(
+        mut self,
+        communicators: impl IntoIterator<Item = (u32, Vec<HostId>)>,
+    ) -> Result<Self, PacketError> {
+        self.trees = switch_trees::find(&self, communicators)?;
+        Ok(self)
     }
 
     /// Checks that routers which publish loads to their group are in one region.

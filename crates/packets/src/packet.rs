@@ -9,11 +9,17 @@ use serde::{Deserialize, Serialize};
 pub struct MessageKey {
     /// The host that sends it.
     pub src: HostId,
-    /// The host that receives it.
+    /// The host that receives it; beyond all hosts, a communicator between whose hosts switches combine or copy it.
     pub dst: HostId,
     /// Number among the messages of this pair of hosts.
     pub number: u32,
 }
+
+/// Bit of the destinations that are communicators.
+const COMMUNICATOR: u32 = 1 << 31;
+
+/// Kind of the base of the numbers of operations on a communicator, on which ranks count them.
+const OPERATIONS: u32 = 1;
 
 /// Base of the numbers of messages from one host to another.
 pub(crate) fn messages_between(src: HostId, dst: HostId) -> BaseName {
@@ -22,10 +28,26 @@ pub(crate) fn messages_between(src: HostId, dst: HostId) -> BaseName {
 }
 
 impl MessageKey {
+    /// Makes the part of a host in an operation of the switches between the hosts of a communicator.
+    pub(crate) fn of_operation(src: HostId, communicator: u32, number: u32) -> Self {
+        Self { src, dst: HostId::new(COMMUNICATOR | communicator), number }
+    }
+
+    /// Returns the communicator in whose operation switches combine or copy the message.
+    #[inline]
+    pub(crate) fn communicator(self) -> Option<u32> {
+        let dst = self.dst.get();
+        (dst & COMMUNICATOR != 0).then_some(dst & !COMMUNICATOR)
+    }
+
     pub(crate) fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
         visitor.plain(&mut self.src);
         visitor.plain(&mut self.dst);
-        visitor.number_on(messages_between(self.src, self.dst), &mut self.number);
+        let base = match self.communicator() {
+            Some(communicator) => (OPERATIONS, communicator),
+            None => messages_between(self.src, self.dst),
+        };
+        visitor.number_on(base, &mut self.number);
     }
 }
 
@@ -43,7 +65,7 @@ pub(crate) struct Packet {
     /// Payload and header.
     pub(crate) bytes: u32,
     /// Place of its next port among the static routes of the region; between regions, the number of links behind it. With `reps` the upper
-    /// half is its entropy.
+    /// half is its entropy. In an operation of switches, the way through their tree.
     pub(crate) path: u32,
 }
 

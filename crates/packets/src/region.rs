@@ -3,11 +3,11 @@
 mod state;
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use netmodel::{
     FlowNetwork, HostId, HostTotals, LinkLoads, LinkTotals, Message, NetworkModel, NetworkParameters, Preset,
-    RouteError,
+    RouteError, SwitchOperation,
 };
 use pdes_core::{LpId, SimDuration, SimTime, State, StateVisitor};
 use rustc_hash::FxHashMap;
@@ -30,6 +30,8 @@ pub struct PacketRegion<'m, 'p, T> {
     leaving: FxHashMap<MessageKey, T>,
     /// Tags of messages to hosts of the region.
     arriving: FxHashMap<MessageKey, T>,
+    /// Numbers of vectors that have arrived in operations of switches before their hosts took part.
+    unclaimed: BTreeMap<MessageKey, u32>,
     /// Messages that begin later.
     begins: BinaryHeap<Reverse<Begin<T>>>,
     submitted: u64,
@@ -81,6 +83,9 @@ enum Content<T> {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, State)]
 struct Begin<T> {
     message: Message<T>,
+    /// Operation of switches in which the source takes part.
+    #[state(plain)]
+    operation: Option<SwitchOperation>,
     #[state(saved = "numbers only have an order")]
     submitted: u64,
 }
@@ -121,6 +126,7 @@ impl<'m, 'p, T: Copy + Send + Serialize + DeserializeOwned> PacketRegion<'m, 'p,
             fabric: Fabric::new(machine, index),
             leaving: FxHashMap::default(),
             arriving: FxHashMap::default(),
+            unclaimed: BTreeMap::new(),
             begins: BinaryHeap::new(),
             submitted: 0,
             reports: BinaryHeap::new(),
@@ -140,23 +146,48 @@ impl<'m, 'p, T: Copy + Send + Serialize + DeserializeOwned> PacketRegion<'m, 'p,
     }
 
     /// Begins a message of a host of the region at its time.
-    fn submit(&mut self, message: Message<T>) {
+    fn submit(&mut self, message: Message<T>, operation: Option<SwitchOperation>) {
         if message.at > self.now {
             self.submitted += 1;
-            self.begins.push(Reverse(Begin { message, submitted: self.submitted }));
+            self.begins.push(Reverse(Begin { message, operation, submitted: self.submitted }));
         } else {
-            self.begin(message);
+            self.begin(message, operation);
         }
     }
 
     /// Begins a message now.
-    fn begin(&mut self, Message { at, src, dst, size, tag, .. }: Message<T>) {
+    fn begin(&mut self, message: Message<T>, operation: Option<SwitchOperation>) {
+        let Message { at, src, dst, size, tag, .. } = message;
+        if let Some(operation) = operation {
+            return self.take_part(message, operation);
+        }
         let message = self.fabric.begin(at.as_picos(), (src, dst), size.get());
         let message = message.expect("the route was found when the message was submitted");
         self.leaving.insert(message, tag);
         // The fabric has checked their number.
         self.expect_message(message, self.machine.packets_of(size.get()) as u32, tag);
         self.take_reports();
+    }
+
+    /// Lets a host take part in an operation of switches now.
+    fn take_part(&mut self, Message { at, src, size, tag, .. }: Message<T>, operation: SwitchOperation) {
+        let SwitchOperation { communicator, number, kind } = operation;
+        let message = MessageKey::of_operation(src, communicator, number);
+        if kind.sends(src) {
+            self.fabric.begin_operation(at.as_picos(), message, kind, size.get());
+            self.take_reports();
+        }
+        match self.unclaimed.get_mut(&message) {
+            _ if !kind.receives(src) => drop(self.leaving.insert(message, tag)),
+            Some(count) => {
+                *count -= 1;
+                if *count == 0 {
+                    self.unclaimed.remove(&message);
+                }
+                self.local.schedule(at, tag);
+            }
+            None => drop(self.arriving.insert(message, tag)),
+        }
     }
 
     /// Lets the region of the receiver expect a message.
@@ -196,12 +227,17 @@ where
         if home == self.index {
             self.is_late |= message.at < self.now;
             self.fabric.find_route(src, dst)?;
-            self.submit(message);
+            self.submit(message, None);
         } else {
             self.machine.route(src, dst, &mut Vec::new())?;
             self.outgoing.push((home, PacketMessage(Content::Begin(message))));
         }
         Ok(())
+    }
+
+    fn operate(&mut self, message: Message<T>, operation: SwitchOperation) {
+        self.is_late |= message.at < self.now;
+        self.submit(message, Some(operation));
     }
 
     fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
@@ -233,9 +269,9 @@ where
         while let Some(Reverse(begin)) = self.begins.peek()
             && begin.message.at <= now
         {
-            let message = begin.message;
+            let (message, operation) = (begin.message, begin.operation);
             self.begins.pop();
-            self.begin(message);
+            self.begin(message, operation);
         }
         while let Some(&Reverse(Report { at, kind, message })) = self.reports.peek()
             && at <= now.as_picos()
@@ -243,6 +279,16 @@ where
             self.reports.pop();
             let known = "each end of a message is reported once";
             match kind {
+                ReportKind::Arrived if message.communicator().is_some() => {
+                    match self.arriving.remove(&message) {
+                        Some(tag) => done.push(tag),
+                        None => *self.unclaimed.entry(message).or_default() += 1,
+                    }
+                }
+                // A host that receives, too, is not done.
+                ReportKind::Left if message.communicator().is_some() => {
+                    done.extend(self.leaving.remove(&message));
+                }
                 ReportKind::Arrived => done.push(self.arriving.remove(&message).expect(known)),
                 ReportKind::Left => self.left.push(self.leaving.remove(&message).expect(known)),
                 ReportKind::Resumed => self.fabric.resume(at, message),
@@ -277,7 +323,7 @@ where
 
     fn receive(&mut self, PacketMessage(content): PacketMessage<T>) {
         match content {
-            Content::Begin(message) => self.submit(message),
+            Content::Begin(message) => self.submit(message, None),
             Content::Announcement(message, packets, tag) => {
                 self.fabric.expect(message, packets).expect("the sender has found the route");
                 self.arriving.insert(message, tag);

@@ -125,6 +125,7 @@ const FLOWS: Capabilities = Capabilities {
     certificate: true,
     foresees_no_changes: false,
     abandonment: true,
+    switch_operations: false,
 };
 
 /// Creates the network of a replay in time order, runs the replay [on](OrderedReplay::on) it, and adds to the outcome what the

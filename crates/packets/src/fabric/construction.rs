@@ -1,6 +1,6 @@
 //! Construction of the network of a region.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use rustc_hash::FxHashMap;
 
@@ -97,6 +97,7 @@ impl<'m, 'p> Fabric<'m, 'p> {
             stream_places: FxHashMap::default(),
             routes: StaticRoutes::default(),
             partial: FxHashMap::default(),
+            combinations: BTreeMap::new(),
             reports: Vec::new(),
             outgoing: Vec::new(),
             counts: FabricCounts::default(),

@@ -71,12 +71,19 @@ impl Fabric<'_, '_> {
                 let node = self.machine.input_nodes[input as usize];
                 let (place, ring) = (node - self.first_node, input - self.first_input);
                 let host = self.machine.host(node);
+                let is_of_operation = packet.message.communicator().is_some();
+                if let (Some(host), true) = (host, is_of_operation) {
+                    self.deliver_to_member(host, &packet, tail);
+                    return Ok(());
+                }
                 if host.is_some_and(|host| self.ends_at(host, &packet)) {
                     self.deliver(packet, tail);
                     return Ok(());
                 }
                 let MessageKey { src, dst, .. } = packet.message;
-                packet.path += self.routes.pair(self.machine, self.first_port, (src, dst))?.path;
+                if !is_of_operation {
+                    packet.path += self.routes.pair(self.machine, self.first_port, (src, dst))?.path;
+                }
                 if self.push(place, ring, packet) {
                     self.set_arrival(place, packet.at);
                 }

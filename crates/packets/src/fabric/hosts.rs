@@ -34,7 +34,7 @@ impl Fabric<'_, '_> {
     }
 
     /// Sends what leaves a host before now: packets that it forwards, by input port, and those of its own messages, by output port.
-    fn catch_up_with(&mut self, node: u32, now: u64) {
+    pub(super) fn catch_up_with(&mut self, node: u32, now: u64) {
         if let Some(mut buffers) = self.buffers.take() {
             self.forward_with_credits(&mut buffers, node, now, now);
             self.buffers = Some(buffers);
@@ -194,15 +194,9 @@ impl Fabric<'_, '_> {
         let Pair { path, limit, messages: number, .. } = *pair;
         pair.messages = number.wrapping_add(1);
         let message = MessageKey { src, dst, number };
-        let payload = u64::from(self.machine.parameters.packet_bytes);
-        let packets = self.machine.packets_of(bytes);
-        assert!(
-            packets <= MAX_PACKETS,
-            "a message of {bytes} bytes has {packets} packets, expected at most 2^29"
-        );
+        let (packets, last) = self.packets_of(bytes);
         let node = self.node_of(src);
         self.catch_up_with(node, at);
-        let last = (bytes - (packets - 1) * payload) as u32 + self.machine.parameters.header_bytes;
         let mut first = Packet::new(at, message, 0, packets == 1, last);
         let (port, path) = if let Ways::Routes = self.machine.ways {
             (self.routes.port(path), path + 1)
@@ -212,13 +206,20 @@ impl Fabric<'_, '_> {
             self.buffers = buffers;
             (port, if self.machine.routes_at_hosts() { 0 } else { first.path })
         };
-        let mut stream = Stream::new(message, packets as u32, last, (port, path), limit);
+        let mut stream = Stream::new(message, packets, last, (port, path), limit);
         let PacketParameters { congestion, routing, .. } = self.machine.parameters;
         stream.control = stream.limit.and_then(|limit| Control::new(congestion, limit));
         stream.recycled = (routing == PacketRouting::Reps).then(VecDeque::new);
         if let Some(limit) = stream.limit.filter(|_| self.pacing.is_some()) {
             stream.answers -= limit;
         }
+        self.start(node, stream, at);
+        Ok(message)
+    }
+
+    /// Starts to send a message from a host, after the other messages of its port.
+    pub(super) fn start(&mut self, node: u32, stream: Stream, at: u64) {
+        let message = stream.message;
         let place = match self.free_streams.pop() {
             Some(place) => {
                 self.streams[place as usize] = stream;
@@ -231,7 +232,20 @@ impl Fabric<'_, '_> {
         };
         self.stream_places.insert(message, place);
         self.join(node, place, at);
-        Ok(message)
+    }
+
+    /// Returns the number of packets of a message, and the payload and header of the last one.
+    ///
+    /// # Panics
+    /// If the message has more than 2^29 packets.
+    pub(super) fn packets_of(&self, bytes: u64) -> (u32, u32) {
+        let PacketParameters { packet_bytes, header_bytes, .. } = self.machine.parameters;
+        let packets = self.machine.packets_of(bytes);
+        assert!(
+            packets <= MAX_PACKETS,
+            "a message of {bytes} bytes has {packets} packets, expected at most 2^29"
+        );
+        (packets as u32, (bytes - (packets - 1) * u64::from(packet_bytes)) as u32 + header_bytes)
     }
 
     /// Lets a message continue that an acknowledgement has reached, unless an earlier one has, or its window has shrunk.

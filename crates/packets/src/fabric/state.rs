@@ -7,7 +7,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::delivery::Partial;
 use super::injection::{Answer, Injection, Stream};
 use super::nodes::{IDLE, NodeQueue};
-use super::{Fabric, FabricCounts, Report};
+use super::{Fabric, FabricCounts, Report, operations};
 use crate::packet::{MessageKey, visit_busy_until, visit_picos};
 
 /// Visits a map by messages, in their order.
@@ -55,6 +55,7 @@ impl State for Fabric<'_, '_> {
             stream_places,
             routes: _,
             partial,
+            combinations,
             reports: _,
             outgoing,
             counts: FabricCounts { packets, hops },
@@ -100,6 +101,7 @@ impl State for Fabric<'_, '_> {
             visitor.plain(all);
             visit_picos(latest, visitor);
         });
+        operations::visit(combinations, visitor);
         if let Some(pacing) = pacing {
             pacing.visit(visitor);
         }

@@ -20,6 +20,7 @@ where
             fabric,
             leaving,
             arriving,
+            unclaimed,
             begins,
             submitted,
             reports,
@@ -34,6 +35,13 @@ where
         fabric.visit(visitor);
         for tags in [leaving, arriving] {
             visit_by_message(tags, visitor, |tag, visitor| tag.visit(visitor));
+        }
+        if !visitor.saves_whole(unclaimed) {
+            visitor.compare(&unclaimed.len());
+            for (&(mut message), count) in unclaimed {
+                message.visit(visitor);
+                visitor.compare(count);
+            }
         }
         begins.visit(visitor);
         visitor.saved(submitted);

@@ -1,11 +1,14 @@
 //! Runs messages in one region or several, as the engines do.
 
-use netmodel::{HostId, LinkLoads, Message, NetworkModel, Platform};
+use netmodel::{HostId, LinkLoads, Message, NetworkModel, Platform, SwitchOperation};
 use packets::{PacketArrival, PacketMachine, PacketParameters, PacketRegion};
 use pdes_core::{Bytes, SimTime};
 
 /// A message: begin \[ps\], source, destination, bytes.
 pub(crate) type Sent = (u64, u32, u32, u64);
+
+/// The part of a host in an operation of switches: begin \[ps\], host, bytes.
+pub(crate) type Part = (u64, u32, u64, SwitchOperation);
 
 /// What happened to messages, in their order, and to packets.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,7 +74,7 @@ pub(crate) fn run_in(
 ) -> Run {
     let machine = machine_of(platform, parameters, homes);
     let regions = machine.make_regions(0..machine.regions());
-    run_on(&machine, regions, homes, messages).0
+    run_on(&machine, regions, homes, (messages, &[])).0
 }
 
 /// Runs messages in regions; returns the loads of links, too.
@@ -82,9 +85,19 @@ pub(crate) fn run_recorded(
     messages: &[Sent],
 ) -> (Run, LinkLoads) {
     let machine = machine_of(platform, parameters, homes);
+    run_operations(&machine, platform, homes, (messages, &[]))
+}
+
+/// Runs messages and operations of switches on a machine in regions; returns the loads of links, too.
+pub(crate) fn run_operations(
+    machine: &PacketMachine<'_>,
+    platform: &Platform,
+    homes: &[u32],
+    (messages, parts): (&[Sent], &[Part]),
+) -> (Run, LinkLoads) {
     let regions = machine.make_regions(0..machine.regions());
-    let regions = regions.into_iter().map(NetworkModel::with_link_loads).collect();
-    let (run, mut regions) = run_on(&machine, regions, homes, messages);
+    let regions: Vec<_> = regions.into_iter().map(NetworkModel::with_link_loads).collect();
+    let (run, mut regions) = run_on(machine, regions, homes, (messages, parts));
     let end = SimTime::from_picos(run.last());
     let totals = regions.iter_mut().flat_map(|region| region.link_totals(end));
     (run, LinkLoads::new(platform, end, totals))
@@ -95,18 +108,18 @@ fn run_on<'m, 'p>(
     machine: &'m PacketMachine<'p>,
     regions: Vec<PacketRegion<'m, 'p, u32>>,
     homes: &[u32],
-    messages: &[Sent],
+    (messages, parts): (&[Sent], &[Part]),
 ) -> (Run, Vec<PacketRegion<'m, 'p, u32>>) {
     let mut regions: Vec<_> = regions.into_iter().map(PacketRegion::with_recorded_arrivals).collect();
     for (tag, &sent) in (0..).zip(messages) {
         regions[homes[sent.1 as usize] as usize].send(message(tag, sent)).unwrap();
     }
-    let mut run = Run {
-        left: vec![u64::MAX; messages.len()],
-        arrived: vec![u64::MAX; messages.len()],
-        packets: Vec::new(),
-        hops: 0,
-    };
+    for (tag, &(at, host, bytes, operation)) in (messages.len() as u32..).zip(parts) {
+        regions[homes[host as usize] as usize].operate(message(tag, (at, host, host, bytes)), operation);
+    }
+    let all = messages.len() + parts.len();
+    let mut run =
+        Run { left: vec![u64::MAX; all], arrived: vec![u64::MAX; all], packets: Vec::new(), hops: 0 };
     let span = machine.span().as_picos();
     let mut ended = Vec::new();
     let next = |region: &mut PacketRegion<'_, '_, u32>| {

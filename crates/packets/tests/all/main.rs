@@ -10,6 +10,7 @@ mod htsim;
 mod loads;
 mod merlin;
 mod networks;
+mod operations;
 mod oracle;
 mod queues;
 mod refusals;
