@@ -115,6 +115,8 @@ mod shared;
 mod storage;
 #[path = "replay/sweep.rs"]
 mod sweep;
+#[path = "replay/switch_operations.rs"]
+mod switch_operations;
 #[path = "replay/tasks.rs"]
 mod tasks;
 #[path = "replay/timeline.rs"]

@@ -69,7 +69,7 @@ use reduce::Reduce;
 use reduce_scatter::ReduceScatter;
 use scatter::Scatter;
 
-use crate::machine::FileAccess;
+use crate::machine::{FileAccess, SwitchOperation};
 pub use layout::Layout;
 pub use measured::{MeasuredTimes, UnmeasuredError};
 pub use member::Member;
@@ -198,6 +198,13 @@ pub enum Step {
         access: FileAccess,
         /// Number of the step, from 0; the last ones may do nothing.
         number: u8,
+    },
+    /// Takes part in an operation of switches, until this member's part is over.
+    Switches {
+        /// Operation.
+        operation: SwitchOperation<Rank>,
+        /// Size of the vector.
+        bytes: Bytes,
     },
     /// Advances the clock.
     Sleep {

@@ -86,7 +86,7 @@ pub use launcher::{CheckpointTimes, Launcher};
 pub use locks::{LockCall, LockMessage, LockName};
 pub use machine::{
     Accelerator, ComputationNoise, DeviceHistory, FileAccess, FileOperation, FilePlace, Machine, StorageKind,
-    UncontendedTransfer, Work,
+    SwitchOperation, UncontendedTransfer, Work,
 };
 pub use observer::{
     ActionSpan, Analyses, Analysis, Carrier, Findings, Match, Network, ObservedRank, Observer, Peer,

@@ -8,7 +8,7 @@ use std::ops::Range;
 use pdes_core::{Bytes, LpId, Rank, SimDuration, SimTime, StateVisitor};
 use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
-use trace_mmap::FileDirection;
+use trace_mmap::{CommId, FileDirection};
 
 use crate::completion::Completion;
 
@@ -166,6 +166,13 @@ pub trait Machine: Sync {
         None
     }
 
+    /// Returns the number of a communicator for the switches that carry out its [operations](Work::Switches); `None` (the default) where the
+    /// cost of these follows from [`transfer`](Machine::transfer).
+    fn switch_communicator(&self, communicator: CommId) -> Option<u32> {
+        let _ = communicator;
+        None
+    }
+
     /// Returns the number of the node of a rank. Some collective algorithms depend on which ranks share a node.
     fn node(&self, rank: Rank) -> u32;
 }
@@ -223,6 +230,18 @@ pub enum Work<Route> {
     },
     /// Operation on a file.
     Access(FileAccess),
+    /// Part of a node in an operation of switches: it ends when the node has received the last byte or, if it receives nothing, when the
+    /// last byte has left it.
+    Switches {
+        /// Number of the [communicator](Machine::switch_communicator).
+        communicator: u32,
+        /// Number of the operation among those on the communicator.
+        number: u32,
+        /// Operation, with numbers of nodes.
+        operation: SwitchOperation<u32>,
+        /// Size of the vector on the wire, envelope included.
+        bytes: Bytes,
+    },
     /// Delay.
     Sleep {
         /// Its length.
@@ -236,6 +255,34 @@ pub enum Work<Route> {
         /// The process after the last one.
         end: LpId,
     },
+}
+
+/// Operation of switches on the vectors of members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SwitchOperation<P> {
+    /// All members send, and all receive the combination of their vectors.
+    Allreduce,
+    /// All members send, and one receives the combination.
+    Reduce {
+        /// That member.
+        to: P,
+    },
+    /// One member sends, and the others receive copies.
+    Bcast {
+        /// That member.
+        from: P,
+    },
+}
+
+impl<P> SwitchOperation<P> {
+    /// Returns the operation with `number(member)` in place of a member.
+    pub fn map<Q>(self, number: impl FnOnce(P) -> Q) -> SwitchOperation<Q> {
+        match self {
+            Self::Allreduce => SwitchOperation::Allreduce,
+            Self::Reduce { to } => SwitchOperation::Reduce { to: number(to) },
+            Self::Bcast { from } => SwitchOperation::Bcast { from: number(from) },
+        }
+    }
 }
 
 /// Noise in a computation.

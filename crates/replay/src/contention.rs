@@ -6,6 +6,7 @@ use mpi_model::{Accelerator, Completion, ComputationNoise, FilePlace, Machine, U
 use netmodel::epoch::EpochError;
 use netmodel::{ContentionFree, HostId, NetworkParameters, Platform, Regions, Resource, RouteError};
 use pdes_core::{Bytes, Rank, RegionIndex, SimDuration, SimTime};
+use trace_mmap::CommId;
 
 use crate::Placement;
 use crate::noise::HostNoise;
@@ -25,6 +26,8 @@ pub struct SharedMachine<'a> {
     lone_ranks: Option<Box<[bool]>>,
     noise: Option<&'a dyn HostNoise>,
     accelerators: Option<&'a Accelerators>,
+    /// Number of the world among the communicators of all programs, if switches carry out their operations.
+    switch_communicators: Option<u32>,
 }
 
 /// Source and destination host of a message.
@@ -45,7 +48,15 @@ impl<'a> SharedMachine<'a> {
     /// Creates the machine of ranks placed on a platform.
     pub fn new(platform: &'a Platform, placement: &'a Placement, parameters: &NetworkParameters) -> Self {
         let contention_free = ContentionFree::new(parameters);
-        Self { platform, placement, contention_free, lone_ranks: None, noise: None, accelerators: None }
+        Self {
+            platform,
+            placement,
+            contention_free,
+            lone_ranks: None,
+            noise: None,
+            accelerators: None,
+            switch_communicators: None,
+        }
     }
 
     /// Adds noise to the computations of ranks.
@@ -56,6 +67,11 @@ impl<'a> SharedMachine<'a> {
     /// Adds accelerators that compute for ranks.
     pub(crate) fn with_accelerators(self, accelerators: Option<&'a Accelerators>) -> Self {
         Self { accelerators, ..self }
+    }
+
+    /// Lets switches carry out the operations of communicators, whose numbers begin with that of the world.
+    pub(crate) fn with_switch_communicators(self, switch_communicators: Option<u32>) -> Self {
+        Self { switch_communicators, ..self }
     }
 
     /// Lets ranks with a host of their own, whose speed does not change, advance past their computations at once. This is for runs with epochs only: in an exact run
@@ -114,6 +130,10 @@ impl Machine for SharedMachine<'_> {
 
     fn has_own_host(&self, rank: Rank) -> bool {
         self.placement.residents(self.placement.host(rank)) == 1
+    }
+
+    fn switch_communicator(&self, communicator: CommId) -> Option<u32> {
+        self.switch_communicators.map(|world| world + communicator.get())
     }
 
     fn find_file(&self, rank: Rank, file: &str) -> Result<Option<FilePlace<HostPair>>, RouteError> {

@@ -8,7 +8,7 @@ use std::sync::Once;
 
 use netmodel::epoch::{EpochCounts, EpochMachine, EpochRegion, EpochSummary};
 use netmodel::{
-    Capabilities, EpochNetwork, FlowNetwork, LinkId, LinkLoads, LinkTotals, NetworkModel, Platform,
+    Capabilities, EpochNetwork, FlowNetwork, HostId, LinkId, LinkLoads, LinkTotals, NetworkModel, Platform,
     UncontendedNetwork, WindowMachine,
 };
 use packets::{
@@ -211,12 +211,22 @@ pub static MODELS: [Model; 4] = [
         description: "Packets wait in the queues of switches, computations share cores.",
         section: Some(ModelSection::of::<PacketParameters>().with_files(PacketParameters::FILES)),
         network: Some(Network {
-            capabilities: Capabilities { factors: false, certificate: false, abandonment: false, ..FLOWS },
+            capabilities: Capabilities {
+                factors: false,
+                certificate: false,
+                abandonment: false,
+                switch_operations: true,
+                ..FLOWS
+            },
             // Each packet costs half as much again.
             records_links: false,
             replay: |replay| {
                 let hosts = vec![0; replay.platform().hosts().len()];
-                let machine = packets_on(replay.platform(), replay.model_parameters(), (&hosts, 1))?;
+                let machine = packets_on(
+                    (replay.platform(), replay.model_parameters()),
+                    (&hosts, 1),
+                    replay.switch_communicators(),
+                )?;
                 let region = machine.make_regions(0..1).remove(0);
                 let (outcome, region) = replay.on(region)?;
                 let statistics = PacketStatistics::new([region.counts()], outcome.replay_time);
@@ -229,13 +239,18 @@ pub static MODELS: [Model; 4] = [
                         platform,
                         SimDuration::ZERO,
                     );
-                    let machine = packets_on(platform, &spec.model_parameters, (&plan.hosts, plan.count))?;
+                    let machine =
+                        packets_on((platform, &spec.model_parameters), (&plan.hosts, plan.count), &[])?;
                     let span = machine.span();
                     Ok((plan.count > 1).then_some(RegionPlan { span, ..plan }))
                 }),
                 replay: |replay| {
                     let hosts = (replay.hosts(), replay.count());
-                    let machine = packets_on(replay.platform(), replay.model_parameters(), hosts)?;
+                    let machine = packets_on(
+                        (replay.platform(), replay.model_parameters()),
+                        hosts,
+                        replay.switch_communicators(),
+                    )?;
                     let mut networks = machine.make_regions(replay.numbers());
                     let (platform, records_links) = (replay.platform(), replay.records_links());
                     if records_links {
@@ -321,12 +336,14 @@ fn in_epochs(replay: RegionalReplay<'_>) -> Result<RegionalOutcome, RunError> {
 
 /// Makes the machine of the model `packets`, whose section of the configuration was checked.
 fn packets_on<'p>(
-    platform: &'p Platform,
-    parameters: &toml::Table,
+    (platform, parameters): (&'p Platform, &toml::Table),
     hosts: (&[RegionIndex], u32),
+    communicators: &[(u32, Vec<HostId>)],
 ) -> Result<PacketMachine<'p>, RunError> {
     let parameters: PacketParameters = parameters.clone().try_into().expect("the section was checked");
-    PacketMachine::new(platform, &parameters, hosts).map_err(|error| RunError::Network(Box::new(error)))
+    let machine = PacketMachine::new(platform, &parameters, hosts);
+    let machine = machine.and_then(|machine| machine.with_communicators(communicators.iter().cloned()));
+    machine.map_err(|error| RunError::Network(Box::new(error)))
 }
 
 /// Largest number of hosts between which all ways of packets are followed.

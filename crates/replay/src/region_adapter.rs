@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use mpi_model::{RankProcess, Replay, ReplayError, ReplayErrorKind, Token, Work};
-use netmodel::{HostId, Message, NetworkModel, RouteError};
+use netmodel::{HostId, Message, NetworkModel, RouteError, SwitchOperation, SwitchOperationKind};
 use pdes_core::{
     Cluster, ExchangeCounts, Fault, ForeignState, Interrupt, LpId, Outbox, Progress, Rank, Region,
     RegionBlocks, RegionIndex, RegionalEngine, RegionalRun, RegionalTiming, SimDuration, SimTime, State,
@@ -171,6 +171,25 @@ where
             Work::Compute { flops, accelerator } => {
                 let host = accelerator.map_or_else(|| self.lp_hosts.of(from), HostId::new);
                 self.network.compute(at, host, flops, tag);
+            }
+            Work::Switches { communicator, number, operation, bytes } => {
+                let kind = match operation.map(HostId::new) {
+                    mpi_model::SwitchOperation::Allreduce => SwitchOperationKind::Allreduce,
+                    mpi_model::SwitchOperation::Reduce { to } => SwitchOperationKind::Reduce { to },
+                    mpi_model::SwitchOperation::Bcast { from } => SwitchOperationKind::Bcast { from },
+                };
+                let (host, size) = (self.lp_hosts.of(from), bytes);
+                let message = Message {
+                    at,
+                    order: tie_break,
+                    submitter: from,
+                    origin: host,
+                    src: host,
+                    dst: host,
+                    size,
+                    tag,
+                };
+                self.network.operate(message, SwitchOperation { communicator, number, kind });
             }
             Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), tag),
             Work::Abandon { first, end } => {

@@ -50,7 +50,7 @@ pub use outcome::{Delay, Outcome, ProgramOutcome, ServerUse, peak_rss_bytes};
 pub(crate) use outcome::{agree, gather, sum};
 pub use regional::{RegionalOutcome, RegionalReplay, RegionsDone};
 pub(crate) use run::{MemberRun, on_cluster};
-use switches::check_switch_tree;
+use switches::{SwitchCommunicators, check_switch_tree};
 
 /// Largest number of ranks whose waits are analysed by default: the analysis takes memory and time for each rank.
 const MAX_RANKS_WITH_WAITS: u32 = 1 << 16;
@@ -70,6 +70,7 @@ pub struct Simulation {
     platform: Platform,
     accelerators: Option<Accelerators>,
     programs: Programs,
+    switch_communicators: SwitchCommunicators,
     /// Regions with epochs, or without contention where accesses to files need the order of time.
     regions: Option<RegionPlan>,
     /// Wall-clock cost of each region in an earlier replay \[ns\], if known.
@@ -289,11 +290,13 @@ impl Simulation {
             (Excerpt { operations: true, ..Excerpt::default() }, sink)
         });
         let load_time = started.elapsed();
+        let switch_communicators = SwitchCommunicators::find(&spec, &programs)?;
         let simulation = Self {
             spec,
             platform,
             accelerators,
             programs,
+            switch_communicators,
             regions,
             region_costs,
             surplus_processes: 0,

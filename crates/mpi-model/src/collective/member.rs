@@ -18,6 +18,8 @@ pub struct Member<'a> {
     pub selection: &'a Selection,
     /// Set within a two-level algorithm; MPICH's selector does not divide it into levels once more.
     pub(super) within_levels: bool,
+    /// Switches carry out operations of the communicator.
+    pub(super) has_switches: bool,
 }
 
 impl<'a> Member<'a> {
@@ -28,7 +30,12 @@ impl<'a> Member<'a> {
     pub fn new(rank: u32, layout: &'a Layout, selection: &'a Selection) -> Self {
         let size = layout.size();
         assert!(rank < size, "rank {rank} is not among {size} ranks");
-        Self { rank, size, layout, selection, within_levels: false }
+        Self { rank, size, layout, selection, within_levels: false, has_switches: false }
+    }
+
+    /// Returns the member, for whose communicator switches carry out operations, or do not.
+    pub(crate) fn with_switches(self, has_switches: bool) -> Self {
+        Self { has_switches, ..self }
     }
 
     fn within_levels(self) -> Self {
@@ -110,6 +117,7 @@ impl Step {
             Self::RecvOutOfBand { from } => Self::RecvOutOfBand { from: anew(from) },
             Self::Put { to, bytes } => Self::Put { to: anew(to), bytes },
             Self::ExpectPut { from, bytes } => Self::ExpectPut { from: anew(from), bytes },
+            Self::Switches { operation, bytes } => Self::Switches { operation: operation.map(anew), bytes },
             Self::Wait { .. }
             | Self::WaitAll
             | Self::WaitEach

@@ -9,6 +9,7 @@ mod plan;
 mod polls;
 mod state;
 mod step;
+mod switches;
 
 use pdes_core::SimTime;
 
@@ -20,7 +21,7 @@ use crate::point_to_point::{
 };
 use crate::statistics::ActionKind;
 pub(crate) use counts::{OperationCounts, operations_on};
-use operation::{RunningOperation, Wait};
+use operation::RunningOperation;
 pub(crate) use plan::Origin;
 
 /// The collective operations of a rank that are in progress.
@@ -145,8 +146,7 @@ impl<'t> CollectiveRunner<'t> {
         means: &mut Means<'_, '_, 't, M, A>,
     ) -> Result<bool, Failure<M::Error>> {
         if let Some(operation) = &mut self.operations[index.index()] {
-            operation.thread.clock = at;
-            operation.wait = Wait::Nothing;
+            operation.end_work(at);
         }
         self.part_completed(index, awaited, means)
     }

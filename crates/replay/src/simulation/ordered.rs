@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use netmodel::{HostLoads, NetworkModel, NetworkParameters, Platform};
+use netmodel::{HostId, HostLoads, NetworkModel, NetworkParameters, Platform};
 use pdes_core::{Cluster, LpId, OrderedEngine, Progress};
 
 use super::{Outcome, RunError, Simulation};
@@ -40,6 +40,11 @@ impl<'a> OrderedReplay<'a> {
     /// Returns the [section](crate::ModelSection) of the configuration that belongs to the model.
     pub fn model_parameters(&self) -> &'a toml::Table {
         &self.simulation.spec.model_parameters
+    }
+
+    /// Returns the hosts of the communicators whose operations switches carry out, by numbers.
+    pub fn switch_communicators(&self) -> &'a [(u32, Vec<HostId>)] {
+        &self.simulation.switch_communicators.hosts
     }
 
     /// Returns the epochs, which a model with epochs has.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use netmodel::{HostLoads, HostTotals, NetworkModel, NetworkParameters, Platform, Regions};
+use netmodel::{HostId, HostLoads, HostTotals, NetworkModel, NetworkParameters, Platform, Regions};
 use pdes_core::{
     Cluster, ExchangeCounts, LpId, Progress, RegionBlocks, RegionIndex, RegionalEngine, RegionalTiming,
     SimDuration, SimTime,
@@ -68,6 +68,11 @@ impl<'a> RegionalReplay<'a> {
     /// Returns the [section](crate::ModelSection) of the configuration that belongs to the model.
     pub fn model_parameters(&self) -> &'a toml::Table {
         &self.simulation.spec.model_parameters
+    }
+
+    /// Returns the hosts of the communicators whose operations switches carry out, by numbers.
+    pub fn switch_communicators(&self) -> &'a [(u32, Vec<HostId>)] {
+        &self.simulation.switch_communicators.hosts
     }
 
     /// Returns the region of each host.

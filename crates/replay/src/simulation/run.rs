@@ -307,12 +307,14 @@ impl Simulation {
         launches: Option<&'a Launches<'_>>,
     ) -> Vec<SharedMachine<'a>> {
         let (parameters, noise) = (&self.spec.network, self.spec.noise.as_deref());
-        let machine = |placement| {
+        let worlds = self.switch_communicators.worlds.iter();
+        let machine = |(placement, &world)| {
             SharedMachine::new(&self.platform, placement, parameters)
                 .with_noise(noise)
                 .with_accelerators(self.accelerators.as_ref())
+                .with_switch_communicators(world)
         };
-        self.placements(launches).into_iter().map(machine).collect()
+        self.placements(launches).into_iter().zip(worlds).map(machine).collect()
     }
 
     /// Creates the replays of all programs on their machines. Takes the logical processes of this process of the operating system, and

@@ -54,11 +54,21 @@ impl Simulation {
         })
     }
 
-    /// Returns the warning that operations of switches and messages do not wait for each other, where links have loads.
+    /// Returns the warning that operations of switches and messages do not wait for each other, where links have loads, or what switches do
+    /// not tell.
     fn in_network_warning(&self) -> Option<String> {
         let operation =
             self.programs.iter().find_map(|program| program.spec.mpi.collectives.needs_switch_tree())?;
-        self.network().capabilities.links.then(|| {
+        let capabilities = self.network().capabilities;
+        if capabilities.switch_operations {
+            return self.spec.critical_path.then(|| {
+                format!(
+                    "mpi.{} = \"in_network\": critical paths stay on a rank while switches wait for others, whom they do not name",
+                    operation.name()
+                )
+            });
+        }
+        capabilities.links.then(|| {
             format!(
                 "mpi.{} = \"in_network\" takes the time of switches that carry nothing else: it neither waits for messages nor \
                  delays them",

@@ -1,6 +1,6 @@
 //! A collective operation in progress: its steps, and the events for which it waits between them.
 
-use pdes_core::Rank;
+use pdes_core::{Rank, SimDuration};
 use serde::{Deserialize, Serialize};
 use trace_mmap::Communicator;
 
@@ -60,6 +60,10 @@ pub(super) enum Wait {
     Request(usize),
     /// Work of the machine.
     Work,
+    /// An operation of switches, after which the member is busy with the data.
+    Switches {
+        overhead: SimDuration,
+    },
     /// Time from a member.
     Time(RequestId),
     /// Numbers from a member.
@@ -157,7 +161,7 @@ impl<'t> RunningOperation<'t> {
             Wait::All => requests.pending_parts(self.index) == 0,
             Wait::Each { next } => !self.requests.get(next).is_some_and(|&request| is_pending(request)),
             Wait::Request(index) => !is_pending(self.requests[index]),
-            Wait::Work | Wait::Poll { .. } | Wait::Lock { .. } => false,
+            Wait::Work | Wait::Switches { .. } | Wait::Poll { .. } | Wait::Lock { .. } => false,
         }
     }
 
@@ -182,7 +186,7 @@ impl<'t> RunningOperation<'t> {
         let kind = self.kind;
         let Means { context, point_to_point, .. } = means;
         match std::mem::replace(&mut self.wait, Wait::Nothing) {
-            Wait::Nothing | Wait::Work | Wait::Poll { .. } | Wait::Lock { .. } => {}
+            Wait::Nothing | Wait::Work | Wait::Switches { .. } | Wait::Poll { .. } | Wait::Lock { .. } => {}
             Wait::Time(request) => {
                 if let Some(received) = point_to_point.take_part(request) {
                     point_to_point.wait_for(context, Some(request), received.at, kind);

@@ -88,7 +88,8 @@ pub(super) fn plan<'t, M: Machine, A: Analysis>(
     let (trace, replay) = (context.trace, context.replay);
     let member = |communicator: &'t Communicator| {
         let (layout, selection) = (replay.layout(communicator), &replay.parameters.collectives);
-        Member::new(communicator.rank, layout, selection)
+        let has_switches = replay.machine.switch_communicator(communicator.id).is_some();
+        Member::new(communicator.rank, layout, selection).with_switches(has_switches)
     };
     let (kind, on, slot, operation) = match origin {
         Origin::Collective(id) => (trace.collective(id).into(), CommIdx::WORLD, None, trace.collective(id)),

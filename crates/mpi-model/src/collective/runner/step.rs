@@ -70,6 +70,7 @@ impl<'t> RunningOperation<'t> {
                     self.wait = Wait::Work;
                 }
             }
+            Step::Switches { operation, bytes } => self.take_part(operation, bytes, means),
             Step::Sleep { duration } => {
                 let amount = || format!("a sleep of {duration}");
                 means.context.advance(Some(duration), "a collective operation", amount)?;
@@ -186,7 +187,7 @@ impl<'t> RunningOperation<'t> {
         self.communicator.group.member(number.get())
     }
 
-    fn is_self(&self, member: Rank) -> bool {
+    pub(super) fn is_self(&self, member: Rank) -> bool {
         member.get() == self.communicator.rank
     }
 }

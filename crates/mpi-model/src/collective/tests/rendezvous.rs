@@ -171,6 +171,7 @@ impl Runner<'_> {
             Step::Compute { flops } => assert!(flops > 0.0),
             Step::Unmeasured { .. } => panic!("nothing is measured"),
             Step::Access { .. } => panic!("no file is accessed"),
+            Step::Switches { .. } => panic!("the members have no switches"),
             Step::Complete { .. } | Step::OneSided { .. } => panic!("no window is accessed"),
             Step::Sleep { duration } => assert!(duration > SimDuration::ZERO),
             Step::SendAnnouncement { to } => {
