@@ -18,6 +18,8 @@ mod oracle;
 mod regions;
 #[path = "online/samples.rs"]
 mod samples;
+#[path = "online/truncation.rs"]
+mod truncation;
 #[path = "online/windows.rs"]
 mod windows;
 
@@ -539,7 +541,7 @@ fn mistakes_are_named_with_rank_and_call() {
         (
             "MPI_Request request[2]; if (rank) MPI_Recv(&size, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
              else MPI_Send((int[]){1, 2, 3}, 3, MPI_INT, 1, 3, MPI_COMM_WORLD);",
-            "the message from rank 0 has 12 B, but the receive that matches it has room for 4 B",
+            "MPI_ERR_TRUNCATE: message truncated: the message from rank 0 has 12 B, but the receive that matches it has room for 4 B",
             1,
         ),
         (

@@ -205,6 +205,11 @@ impl<'t, M: Machine, A: Analysis> Replay<'t, M, A> {
         Self { sources: Some(sources), ..self }
     }
 
+    /// Returns whether receives take messages that are longer than they have room for.
+    pub(crate) fn truncates(&self) -> bool {
+        self.sources.as_ref().is_some_and(|sources| sources.truncates())
+    }
+
     /// Makes this process of the operating system one of several that share the replay; takes one rank of each other process that
     /// has ranks.
     pub fn with_other_processes(self, other_processes: Vec<Rank>) -> Self {

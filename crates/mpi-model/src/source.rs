@@ -36,6 +36,12 @@ pub trait ActionSources: fmt::Debug + Send + Sync {
     /// Creates the source of a rank, whose trace grows.
     fn source<'t>(&self, rank: Rank, trace: &'t RankTrace) -> Box<dyn ActionSource + 't>;
 
+    /// Returns whether receives take messages that are longer than they have room for, which their programs are told. By default such a
+    /// message ends the replay.
+    fn truncates(&self) -> bool {
+        false
+    }
+
     /// Notes how a call has ended that MPI lets end in several ways. Does nothing by default.
     fn decided(&self, decision: &Decision<'_>) {
         let _ = decision;

@@ -342,6 +342,11 @@ impl ActionSources for Sources {
             None => source,
         }
     }
+
+    /// The library in the ranks raises the error, which the program may handle.
+    fn truncates(&self) -> bool {
+        true
+    }
 }
 
 /// A rank beyond those of the program.
