@@ -297,7 +297,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     }
 
     /// Ends a flow now, of which this length is left.
-    #[inline]
+    #[inline(always)]
     fn end_flow(&mut self, flow: FlowIndex, left: f64) {
         self.progress.end(self.now, flow);
         self.choices.release(self.active[flow.index()].route, &self.routes);
