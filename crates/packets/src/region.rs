@@ -177,16 +177,16 @@ impl<'m, 'p, T: Copy + Send + Serialize + DeserializeOwned> PacketRegion<'m, 'p,
             self.fabric.begin_operation(at.as_picos(), message, kind, size.get());
             self.take_reports();
         }
-        match self.unclaimed.get_mut(&message) {
-            _ if !kind.receives(src) => drop(self.leaving.insert(message, tag)),
-            Some(count) => {
-                *count -= 1;
-                if *count == 0 {
-                    self.unclaimed.remove(&message);
-                }
-                self.local.schedule(at, tag);
+        if !kind.receives(src) {
+            self.leaving.insert(message, tag);
+        } else if let Some(count) = self.unclaimed.get_mut(&message) {
+            *count -= 1;
+            if *count == 0 {
+                self.unclaimed.remove(&message);
             }
-            None => drop(self.arriving.insert(message, tag)),
+            self.local.schedule(at, tag);
+        } else {
+            self.arriving.insert(message, tag);
         }
     }
 

@@ -40,8 +40,8 @@ pub(super) fn reduce(member: Member<'_>, reduce::Args { root, data }: reduce::Ar
     if member.has_switches {
         let on_node = reduce::OnNode { algorithm: Some(reduce::binomial), degree: 2 };
         let args = reduce::Args { root, data };
-        let by_switches = |leader, reduce::Args { root, .. }: reduce::Args| {
-            switch_step(leader, SwitchOperation::Reduce { to: Rank::new(root) }, data)
+        let by_switches = |_, reduce::Args { root, .. }: reduce::Args| {
+            switch_step(SwitchOperation::Reduce { to: Rank::new(root) }, data)
         };
         return reduce::two_level(member, args, by_switches, on_node);
     }
@@ -76,11 +76,11 @@ fn copy(member: Member<'_>, bcast::Args { root, data }: bcast::Args) -> Schedule
 fn by_switches(member: Member<'_>, operation: SwitchOperation<Rank>, data: Elements) -> Schedule<'_> {
     member.among_leaders(move |leader| match leader.size {
         1 => empty_schedule(),
-        _ => switch_step(leader, operation, data),
+        _ => switch_step(operation, data),
     })
 }
 
-fn switch_step<'a>(_: Member<'a>, operation: SwitchOperation<Rank>, data: Elements) -> Schedule<'a> {
+fn switch_step<'a>(operation: SwitchOperation<Rank>, data: Elements) -> Schedule<'a> {
     Box::new([Step::Switches { operation, bytes: data.bytes() }].into_iter())
 }
 
