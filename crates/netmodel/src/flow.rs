@@ -201,7 +201,8 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
         self.volumes.observer
     }
 
-    #[inline]
+    // Part of every message: as a function of its own it takes 2 % of the instructions of a replay.
+    #[inline(always)]
     fn submit(&mut self, at: SimTime, work: Work, tag: T) {
         self.upcoming = None;
         let id = self.pending.add(work, tag);
@@ -297,7 +298,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     }
 
     /// Ends a flow now, of which this length is left.
-    #[inline(always)]
+    #[inline]
     fn end_flow(&mut self, flow: FlowIndex, left: f64) {
         self.progress.end(self.now, flow);
         self.choices.release(self.active[flow.index()].route, &self.routes);
@@ -452,6 +453,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
 impl<T: Copy, O: NetworkObserver> NetworkModel<T> for FlowNetwork<'_, T, O> {
     type Message = ();
 
+    #[inline]
     fn send(&mut self, message: Message<T>) -> Result<(), RouteError> {
         let route = self.routes.find(message.src, message.dst, &mut self.sharing)?;
         let work = Work::Message { route, size: message.size, order: MessageOrder::of(&message) };

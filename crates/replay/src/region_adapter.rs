@@ -131,6 +131,23 @@ impl<N: NetworkModel<NetworkTag>> RegionAdapter<'_, N> {
         now
     }
 
+    /// Lets a host take part in an operation of switches, by its number on a communicator.
+    // Rare: in the code for messages it would keep these from being inlined.
+    #[cold]
+    fn operate(
+        &mut self,
+        message: Message<NetworkTag>,
+        (communicator, number): (u32, u32),
+        operation: mpi_model::SwitchOperation<u32>,
+    ) {
+        let kind = match operation.map(HostId::new) {
+            mpi_model::SwitchOperation::Allreduce => SwitchOperationKind::Allreduce,
+            mpi_model::SwitchOperation::Reduce { to } => SwitchOperationKind::Reduce { to },
+            mpi_model::SwitchOperation::Bcast { from } => SwitchOperationKind::Bcast { from },
+        };
+        self.network.operate(message, SwitchOperation { communicator, number, kind });
+    }
+
     /// Returns the error for work that would end after the last representable time.
     #[cold]
     fn end_of_time_error(&self) -> (LpId, Fault<Box<ReplayError<RouteError>>>) {
@@ -173,11 +190,6 @@ where
                 self.network.compute(at, host, flops, tag);
             }
             Work::Switches { communicator, number, operation, bytes } => {
-                let kind = match operation.map(HostId::new) {
-                    mpi_model::SwitchOperation::Allreduce => SwitchOperationKind::Allreduce,
-                    mpi_model::SwitchOperation::Reduce { to } => SwitchOperationKind::Reduce { to },
-                    mpi_model::SwitchOperation::Bcast { from } => SwitchOperationKind::Bcast { from },
-                };
                 let (host, size) = (self.lp_hosts.of(from), bytes);
                 let message = Message {
                     at,
@@ -189,7 +201,7 @@ where
                     size,
                     tag,
                 };
-                self.network.operate(message, SwitchOperation { communicator, number, kind });
+                self.operate(message, (communicator, number), operation);
             }
             Work::Sleep { duration } => self.network.schedule(at.saturating_add(duration), tag),
             Work::Abandon { first, end } => {
