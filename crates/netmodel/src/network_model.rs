@@ -89,7 +89,7 @@ pub struct SwitchOperation {
     pub communicator: u32,
     /// Number of the operation among those on the communicator, the same at all hosts.
     pub number: u32,
-    /// What switches do.
+    /// Kind of the operation.
     pub kind: SwitchOperationKind,
 }
 

@@ -451,10 +451,7 @@ impl Fabric<'_, '_> {
             start.saturating_add(head.max(1)).saturating_add(latency)
         });
         match far {
-            Far::Host { host, .. } if packet.message.communicator().is_some() => {
-                self.deliver_to_member(host, packet, arrival);
-            }
-            Far::Host { host, .. } if self.ends_at(host, packet) => self.deliver(*packet, arrival),
+            Far::Host { host, .. } if self.ends_at(host, packet) => self.deliver(host, *packet, arrival),
             Far::Switch { node, ring } | Far::Host { node, ring, .. } => {
                 if self.push(node, ring, *packet) {
                     self.set_arrival(node, packet.at);
@@ -471,12 +468,12 @@ impl Fabric<'_, '_> {
         left
     }
 
-    /// Returns whether a packet that reaches a host does not go on from there.
+    /// Returns whether a packet that reaches a host does not go on from there, as none does in an operation of switches.
     #[inline]
     fn ends_at(&self, host: HostId, packet: &Packet) -> bool {
         let is_last_part =
             || !self.machine.routes_at_hosts() || TorusWay(packet.path).ends_at(packet.message.dst.get());
-        host == packet.message.dst && is_last_part()
+        (host == packet.message.dst && is_last_part()) || packet.message.communicator().is_some()
     }
 
     /// Takes in that the first packet on its way to a node reaches it at an instant.

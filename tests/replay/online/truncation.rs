@@ -45,7 +45,7 @@ const BODY: &str = "int got[4] = {0}, flag, index, count, sent[4] = {1, 2, 3, 4}
       RECEIVED(MPI_Recv(got, 4, MPI_INT, 1, 10, MPI_COMM_WORLD, &status))\n\
     }";
 
-/// What Open MPI 4.1.4 prints by `mpirun -np 2`, but the second number of `h`, to which its shared memory gives no part of a message.
+/// The output of Open MPI 4.1.4 by `mpirun -np 2`, except the second number of `h`: its shared memory gives no part of that message.
 const PRINTED: [&str; 13] = [
     "a long 1 0",
     "b long 1 0",

@@ -189,20 +189,17 @@ impl<Route: Copy> Ports<Route> {
         if found.is_none() {
             port.posted.push(&mut self.slabs.posted, receive);
         } else if self.slabs.unexpected.is_sparse() {
-            self.move_unexpected();
+            self.compact_unexpected();
         }
         found
     }
 
-    /// Moves the unexpected messages, which are few now, to a small slab. O(ports): where there are more of these than nodes, nothing is
-    /// saved.
+    /// Moves the unexpected messages, which are few now, to less memory. O(ports): with more of these than that saves nodes, it is not worth it.
     #[cold]
-    fn move_unexpected(&mut self) {
+    fn compact_unexpected(&mut self) {
         let Self { table, slabs: Slabs { unexpected, .. }, .. } = self;
         if table.len() < unexpected.capacity() {
-            let mut smaller = unexpected.smaller();
-            table.iter_mut().for_each(|port| port.unexpected.move_to(unexpected, &mut smaller));
-            *unexpected = smaller;
+            unexpected.compact(table.iter_mut().map(|port| &mut port.unexpected));
         }
     }
 

@@ -50,7 +50,7 @@ impl<T> Slab<T> {
         self.items == 0
     }
 
-    /// Returns whether there are so few items that they should be [moved](Queue::move_to) to a slab that is made for them.
+    /// Returns whether there are so few items that they should be [moved](Slab::compact) to less memory.
     #[inline]
     pub(crate) fn is_sparse(&self) -> bool {
         self.nodes.len() > 4 * RETAINED_CAPACITY && self.items <= self.nodes.len() as u32 / LEAST_SHARE
@@ -60,18 +60,20 @@ impl<T> Slab<T> {
     pub(crate) fn capacity(&self) -> usize {
         self.nodes.capacity()
     }
-
-    /// Creates a slab for the items of this one, which expects as large a wave.
-    pub(crate) fn smaller(&self) -> Self {
-        Self {
-            nodes: Vec::with_capacity(self.items as usize),
-            last_peak: self.nodes.len() as u32,
-            ..Self::default()
-        }
-    }
 }
 
 impl<T: Copy> Slab<T> {
+    /// Moves the items, those of all `queues`, to as little memory as they need; as large a wave is expected. O(queues + items).
+    pub(crate) fn compact<'q>(&mut self, queues: impl Iterator<Item = &'q mut Queue>) {
+        let nodes = Vec::with_capacity(self.items as usize);
+        let mut compacted = Self { nodes, last_peak: self.nodes.len() as u32, ..Self::default() };
+        for queue in queues {
+            let items = std::mem::replace(queue, Queue::new());
+            items.iter(self).for_each(|&item| queue.push(&mut compacted, item));
+        }
+        *self = compacted;
+    }
+
     #[inline]
     fn insert(&mut self, item: T) -> u32 {
         self.items += 1;
@@ -152,12 +154,6 @@ impl Queue {
             (index != last).then(|| slab.nodes[index as usize].next)
         });
         places.map(|index| &slab.nodes[index as usize].item)
-    }
-
-    /// Moves all items to another slab, whose queue it is from then on.
-    pub(crate) fn move_to<T: Copy>(&mut self, from: &Slab<T>, to: &mut Slab<T>) {
-        let moved = std::mem::replace(self, Self::new());
-        moved.iter(from).for_each(|&item| self.push(to, item));
     }
 
     /// Applies `change` to all items, in their order.
@@ -259,10 +255,9 @@ mod tests {
                     }
                 }
                 if slab.is_sparse() {
-                    let mut smaller = slab.smaller();
-                    queues.iter_mut().for_each(|queue| queue.move_to(&slab, &mut smaller));
-                    proptest::prop_assert_eq!((smaller.items, smaller.nodes.len()), (slab.items, slab.items as usize));
-                    slab = smaller;
+                    let items = slab.items;
+                    slab.compact(queues.iter_mut());
+                    proptest::prop_assert_eq!((slab.items, slab.nodes.len()), (items, items as usize));
                 }
                 let (queue, model) = (&queues[at], &models[at]);
                 proptest::prop_assert!(queue.iter(&slab).eq(model.iter()));

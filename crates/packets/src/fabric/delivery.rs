@@ -1,6 +1,6 @@
 //! Packets at their destinations, and what comes from other regions.
 
-use netmodel::RouteError;
+use netmodel::{HostId, RouteError};
 
 use super::{Answer, Fabric, FabricMessage, PacketArrival, Report, ReportKind};
 use crate::packet::{MessageKey, Packet};
@@ -16,12 +16,21 @@ pub(super) struct Partial {
 }
 
 impl Fabric<'_, '_> {
-    /// Takes in a packet whose last byte reaches its destination at an instant.
-    pub(super) fn deliver(&mut self, packet: Packet, at: u64) {
-        let message = packet.message;
+    /// Takes in a packet whose last byte reaches its destination, a host, at an instant.
+    pub(super) fn deliver(&mut self, host: HostId, packet: Packet, at: u64) {
+        let is_of_operation = packet.message.communicator().is_some();
+        let message =
+            if is_of_operation { MessageKey { src: host, ..packet.message } } else { packet.message };
         self.counts.packets += 1;
         if let Some(recorded) = &mut self.recorded {
             recorded.push(PacketArrival { at, message, number: packet.number() });
+        }
+        if is_of_operation {
+            // Nobody answers it, and packets of a tree do not overtake each other.
+            if packet.is_last() {
+                self.reports.push(Report { at, message, kind: ReportKind::Arrived });
+            }
+            return;
         }
         if self.pacing.is_some() {
             self.reports.push(Report { at, message, kind: ReportKind::Received });
@@ -71,17 +80,12 @@ impl Fabric<'_, '_> {
                 let node = self.machine.input_nodes[input as usize];
                 let (place, ring) = (node - self.first_node, input - self.first_input);
                 let host = self.machine.host(node);
-                let is_of_operation = packet.message.communicator().is_some();
-                if let (Some(host), true) = (host, is_of_operation) {
-                    self.deliver_to_member(host, &packet, tail);
-                    return Ok(());
-                }
-                if host.is_some_and(|host| self.ends_at(host, &packet)) {
-                    self.deliver(packet, tail);
+                if let Some(host) = host.filter(|&host| self.ends_at(host, &packet)) {
+                    self.deliver(host, packet, tail);
                     return Ok(());
                 }
                 let MessageKey { src, dst, .. } = packet.message;
-                if !is_of_operation {
+                if packet.message.communicator().is_none() {
                     packet.path += self.routes.pair(self.machine, self.first_port, (src, dst))?.path;
                 }
                 if self.push(place, ring, packet) {

@@ -12,14 +12,14 @@ use netmodel::{HostId, SwitchOperationKind};
 use pdes_core::StateVisitor;
 use serde::{Deserialize, Serialize};
 
+use super::Fabric;
 use super::injection::Stream;
-use super::{Fabric, PacketArrival, Report, ReportKind};
 use crate::packet::{MessageKey, Packet, visit_picos};
 
 /// A packet that a switch combines: the node, the operation with the host 0, and the number of the packet.
 pub(super) type CombinationKey = (u32, MessageKey, u32);
 
-/// What has come of a packet that a switch combines.
+/// The part of a combined packet that has come to a switch.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Combination {
     /// Number of nodes from which it has come.
@@ -35,9 +35,9 @@ struct TreeWay(u32);
 /// Direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
-    Combined,
-    Copied,
-    Down,
+    Combined = 0,
+    Copied = 1,
+    Down = 2,
 }
 
 impl TreeWay {
@@ -50,8 +50,11 @@ impl TreeWay {
     }
 
     fn direction(self) -> Direction {
-        let directions = [Direction::Combined, Direction::Copied];
-        directions.into_iter().find(|&direction| direction as u32 == self.0 & 3).unwrap_or(Direction::Down)
+        match self.0 & 3 {
+            0 => Direction::Combined,
+            1 => Direction::Copied,
+            _ => Direction::Down,
+        }
     }
 
     fn down(self) -> Self {
@@ -139,19 +142,6 @@ impl Fabric<'_, '_> {
         packet.path = way.0;
         self.send(port - self.first_port, &mut packet, tail);
         self.counts.hops += 1;
-    }
-
-    /// Takes in a packet of an operation whose last byte reaches a host at an instant.
-    pub(super) fn deliver_to_member(&mut self, host: HostId, packet: &Packet, at: u64) {
-        let message = MessageKey { src: host, ..packet.message };
-        self.counts.packets += 1;
-        if let Some(recorded) = &mut self.recorded {
-            recorded.push(PacketArrival { at, message, number: packet.number() });
-        }
-        // Packets of a tree do not overtake each other.
-        if packet.is_last() {
-            self.reports.push(Report { at, message, kind: ReportKind::Arrived });
-        }
     }
 }
 
