@@ -17,6 +17,8 @@ mod state;
 mod test;
 mod window;
 
+use std::task::Poll;
+
 use pdes_core::{Fault, LpId, Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
 use serde::{Deserialize, Serialize};
 use trace_mmap::Cursor;
@@ -259,7 +261,10 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
                     index = self.cursor.position();
                     continue;
                 }
-                None => self.next_of_program()?,
+                None => match self.next_of_program()? {
+                    Poll::Ready(next) => next,
+                    Poll::Pending => return Ok(Pause::Outside),
+                },
             };
             // One call, so that the compiler inlines it.
             let flow = match next {
@@ -492,6 +497,14 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
     fn clock(&self) -> SimTime {
         let clock = self.context.thread.clock;
         self.launched.as_ref().map_or(clock, |launched| launched.clock(clock))
+    }
+
+    fn has_decided(&self) -> bool {
+        self.source_of_program().is_some_and(|source| source.has_decided())
+    }
+
+    fn await_decision(&self) -> bool {
+        self.source_of_program().is_some_and(|source| source.await_decision())
     }
 
     fn needs_undisturbed_time(&self) -> bool {

@@ -18,6 +18,23 @@ use crate::point_to_point::{Request, Requests, Status, Statuses};
 /// results are the same on any number of threads. A source may block until a process outside has decided what it does next: that takes real
 /// time alone.
 pub trait ActionSource: Send {
+    /// Lets the process outside go on after the last action has ended, and does not wait for it; returns whether it decides meanwhile, so
+    /// that [`next`](Self::next) is called later, with the same reply, once no other rank can run. By default there is none.
+    fn release(&mut self, reply: Reply<'_>) -> bool {
+        let _ = reply;
+        false
+    }
+
+    /// Returns whether a program that was [released](Self::release) has decided what it does next: [`next`](Self::next) waits for nothing.
+    fn has_decided(&self) -> bool {
+        false
+    }
+
+    /// Waits until this program, or that of another rank, may have decided what it does next; returns false at once if that is not told.
+    fn await_decision(&self) -> bool {
+        false
+    }
+
     /// Returns the next action, after the last one has ended; `None` at the end of the program, after which it is not called again.
     ///
     /// Actions refer to the tables of the rank, to which a [`TableWriter`](trace_mmap::TableWriter) adds. Calls whose outcome depends on

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "online.h"
 #include <dlfcn.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -17,7 +18,13 @@ struct slot *slot_of(int rank)
   return (struct slot *)((char *)shared + shared->slot + (uint64_t)rank * shared->slot_bytes);
 }
 
-void futex_wake(_Atomic uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0); }
+void wake_simulator(_Atomic uint32_t *turn)
+{
+  atomic_fetch_add(&shared->bell, 1);
+  if (atomic_load(&shared->listeners) > 0)
+    syscall(SYS_futex, &shared->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+  syscall(SYS_futex, turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
 
 /* One more than the core on which this thread is kept, 0 for none, and those on which it ran. */
 static uint32_t kept_on;
@@ -60,10 +67,10 @@ ON_ALL_CORES(int, sched_getaffinity, (pid_t process, size_t size, cpu_set_t *set
 ON_ALL_CORES(int, sched_setaffinity, (pid_t process, size_t size, const cpu_set_t *set), process, size, set)
 ON_ALL_CORES(int, pthread_getaffinity_np, (pthread_t of, size_t size, cpu_set_t *set), of, size, set)
 ON_ALL_CORES(int, pthread_setaffinity_np, (pthread_t of, size_t size, const cpu_set_t *set), of, size, set)
-ON_ALL_CORES(int, pthread_create, (pthread_t *made, const pthread_attr_t *attributes, void *(*begin)(void *), void *argument), made, attributes,
-             begin, argument)
 ON_ALL_CORES(int, system, (const char *line), line)
 ON_ALL_CORES(FILE *, popen, (const char *line, const char *mode), line, mode)
+ON_ALL_CORES(int, pthread_create, (pthread_t *made, const pthread_attr_t *attributes, void *(*begin)(void *), void *argument), made, attributes,
+             begin, argument)
 #define SPAWN_TYPES                                                                                                                      \
   (pid_t * made, const char *file, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes, char *const *arguments, \
    char *const *variables)
@@ -81,10 +88,12 @@ static double posted_polls, untold_polls;
 static void end_turn(void)
 {
   stay_on_core();
+  note_turn();
   atomic_store_explicit(&own->turn, TURN_SIMULATOR, memory_order_release);
-  futex_wake(&own->turn);
+  wake_simulator(&own->turn);
   while (atomic_load_explicit(&own->turn, memory_order_acquire) != TURN_RANK)
     syscall(SYS_futex, &own->turn, FUTEX_WAIT, TURN_SIMULATOR, NULL, NULL, 0);
+  begin_turn();
   own->operations = 0;
   posted_computation = posted_polls = 0;
   has_waited();

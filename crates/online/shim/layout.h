@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAYOUT_VERSION 5
+#define LAYOUT_VERSION 6
 #define PAGE 4096
 #define OPERATIONS 256
 #define REQUESTS (1 << 18)
@@ -154,6 +154,8 @@ struct header {
   _Atomic uint32_t core;
   /* polls that are not asked are posted, so that the simulator carries them out */
   uint32_t keeps_polls;
+  /* number of turns that ranks have given back, modulo 2^32, and of threads that wait for the next one */
+  _Atomic uint32_t bell, listeners;
 };
 
 struct operation {
@@ -208,6 +210,8 @@ struct slot {
   double poll_s;
   /* table of the last blocking collective operation */
   uint64_t table;
+  /* of the last turn [s] */
+  double turn_s;
   struct completion received;
   /* the call in progress, and its return address */
   char call[40];
@@ -237,10 +241,10 @@ struct table {
   _Atomic uint64_t block[];
 };
 
-_Static_assert(sizeof(struct header) == 104, "as in layout.rs");
+_Static_assert(sizeof(struct header) == 112, "as in layout.rs");
 _Static_assert(sizeof(struct operation) == 144, "as in layout.rs");
 _Static_assert(sizeof(struct completion) == 32, "as in layout.rs");
-_Static_assert(offsetof(struct slot, operation) == 152, "as in layout.rs");
+_Static_assert(offsetof(struct slot, operation) == 160, "as in layout.rs");
 _Static_assert(sizeof(struct block) == 64, "as in layout.rs");
 
 #endif

@@ -131,6 +131,9 @@ void add_computation(double amount);
 void begin_computation(void);
 /* Says that this process has waited, so that the wall clock says nothing of its work. */
 void has_waited(void);
+/* The begin of a turn; its length is noted at its end. */
+void begin_turn(void);
+void note_turn(void);
 /* Writes the place of a call as `, called from FILE+OFFSET`; returns the length. */
 int called_from(char *text, size_t size, const void *site);
 /* Warns at the end of the run, of a call. */
@@ -150,7 +153,8 @@ void post(struct operation operation);
 void answer(struct operation operation);
 /* Simulated time [s]. */
 double now(void);
-void futex_wake(_Atomic uint32_t *word);
+/* Wakes the threads of the simulator that wait for this turn, or for any. */
+void wake_simulator(_Atomic uint32_t *turn);
 /* Lets the program run on all its cores until its next call. */
 void leave_core(void);
 /* Returns whether a poll fails without being asked: it is one of a row that has failed. Legal, for a poll may see late what has happened. */

@@ -112,6 +112,12 @@ static void mark_origin(void)
   origin_ticks = read_ticks();
 }
 
+static uint64_t turn_begin;
+
+void begin_turn(void) { turn_begin = read_ticks(); }
+
+void note_turn(void) { own->turn_s = (read_ticks() - turn_begin) * tick; }
+
 /* Of so short a time between two readings the wall clock is as good as that of the thread, which takes ten times as long to read: it is too
    short for others to have run [s]. */
 static const double SHORT = 2e-5;
@@ -263,7 +269,6 @@ static double cost_of_call(bool is_long)
 
 static void calibrate_clock(void)
 {
-  tick = (read_clock(CLOCK_MONOTONIC) - origin_wall) / (read_ticks() - origin_ticks);
   double of_short = cost_of_call(false), of_long = cost_of_call(true);
   short_cost = of_short;
   long_cost = of_long;
@@ -460,7 +465,7 @@ static void end_rank(pid_t process, int status)
     slot->status = status;
     atomic_store_explicit(&slot->has_ended, 1, memory_order_release);
     atomic_store_explicit(&slot->turn, TURN_OVER, memory_order_release);
-    futex_wake(&slot->turn);
+    wake_simulator(&slot->turn);
   }
 }
 
@@ -556,6 +561,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
   await_debugger();
   if (shared->computation == COMPUTATION_INSTRUCTIONS)
     open_counter();
+  tick = (read_clock(CLOCK_MONOTONIC) - origin_wall) / (read_ticks() - origin_ticks);
   if (is_counted())
     calibrate_clock();
   begin_computation();

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 /// Version of the layout.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 /// Number of operations of a turn.
 pub(crate) const OPERATIONS: usize = 256;
 /// Number of requests of a rank.
@@ -88,6 +88,8 @@ pub(crate) struct Header {
     pub(crate) poll_tolerance: AtomicU64,
     pub(crate) core: AtomicU32,
     pub(crate) keeps_polls: AtomicU32,
+    pub(crate) bell: AtomicU32,
+    pub(crate) listeners: AtomicU32,
 }
 
 /// An operation of a rank.
@@ -151,6 +153,7 @@ pub(crate) struct Slot {
     pub(crate) quiet_unit_s: AtomicU64,
     pub(crate) poll_s: AtomicU64,
     pub(crate) table: AtomicU64,
+    pub(crate) turn_s: AtomicU64,
     received: [u8; size_of::<Completion>()],
     pub(crate) call: [u8; 40],
     pub(crate) site: AtomicU64,
@@ -180,5 +183,5 @@ pub(crate) const COMPLETION: u64 = LIST + (REQUESTS * size_of::<u32>()) as u64;
 pub(crate) const SLOT_BYTES: u64 =
     (COMPLETION + (REQUESTS * size_of::<Completion>()) as u64).next_multiple_of(PAGE);
 
-const _: () = assert!(size_of::<Header>() == 104 && size_of::<Operation>() == 144);
-const _: () = assert!(size_of::<Completion>() == 32 && size_of::<Block>() == 64 && size_of::<Slot>() == 152);
+const _: () = assert!(size_of::<Header>() == 112 && size_of::<Operation>() == 144);
+const _: () = assert!(size_of::<Completion>() == 32 && size_of::<Block>() == 64 && size_of::<Slot>() == 160);

@@ -20,9 +20,9 @@ mod program;
 mod record;
 mod run;
 mod samples;
-mod shared_core;
 mod shim;
 mod source;
+mod turns;
 
 pub use binary::{BinaryError, Library};
 pub use extrapolate::{Extrapolation, ExtrapolationRule};

@@ -7,7 +7,6 @@
 use std::fs::File;
 use std::io;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use bytemuck::Pod;
 use memmap2::{MmapOptions, MmapRaw};
@@ -23,7 +22,7 @@ const ARENAS: u64 = 16 << 40;
 /// Largest arena \[B\].
 const LARGEST_ARENA: u64 = 64 << 30;
 /// Interval at which a wait looks whether the run is to end.
-const PATIENCE: Duration = Duration::from_millis(200);
+const PATIENCE: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// The shared memory of a run.
 #[derive(Debug)]
@@ -207,6 +206,16 @@ impl Memory {
         }
     }
 
+    /// Returns whether a rank that got the turn has given it back, or has ended.
+    pub(crate) fn has_given_back(&self, rank: u32) -> bool {
+        self.slot(rank).turn.load(Ordering::SeqCst) != turn::RANK
+    }
+
+    /// Waits until a rank gives a turn back after the bell was `heard`, or for some time.
+    pub(crate) fn await_bell(&self, heard: u32) {
+        let _ = futex::wait(&self.header().bell, futex::Flags::empty(), heard, Some(&PATIENCE));
+    }
+
     /// Waits until a rank gives the turn back, or has ended, or `is_over`. At its begin it has the turn. Returns whether the simulator has
     /// the turn.
     pub(crate) fn await_turn(&self, rank: u32, is_over: impl Fn() -> bool) -> bool {
@@ -215,8 +224,7 @@ impl Memory {
             match turn.load(Ordering::Acquire) {
                 turn::SIMULATOR => return true,
                 turn::RANK if !is_over() => {
-                    let patience = futex::Timespec { tv_sec: 0, tv_nsec: i64::from(PATIENCE.subsec_nanos()) };
-                    let _ = futex::wait(turn, futex::Flags::empty(), turn::RANK, Some(&patience));
+                    let _ = futex::wait(turn, futex::Flags::empty(), turn::RANK, Some(&PATIENCE));
                 }
                 _ => return false,
             }

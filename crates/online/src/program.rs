@@ -24,9 +24,9 @@ use crate::memory::{HeaderSettings, Memory};
 use crate::record::Recording;
 use crate::run::{Run, RunSettings};
 use crate::samples::{SampledBlock, Samples};
-use crate::shared_core::SharedCore;
 use crate::shim::{ShimError, shim};
 use crate::source::RankSource;
+use crate::turns::Turns;
 
 /// Time of the computations between calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -163,7 +163,7 @@ impl Program {
             },
             progress: (0..ranks).map(|_| Mutex::default()).collect(),
             places: Places::default(),
-            core: SharedCore::default(),
+            turns: Turns::new(ranks),
             has_files: AtomicBool::new(false),
             samples: Samples::default(),
             warnings: Mutex::default(),

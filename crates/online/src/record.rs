@@ -179,6 +179,22 @@ impl RecordedSource<'_> {
 }
 
 impl ActionSource for RecordedSource<'_> {
+    /// While a loop is searched for, no rank goes on before it is known that the program is not left.
+    fn release(&mut self, reply: Reply<'_>) -> bool {
+        self.search.is_none() && {
+            self.record(reply);
+            self.source.release(reply)
+        }
+    }
+
+    fn has_decided(&self) -> bool {
+        self.source.has_decided()
+    }
+
+    fn await_decision(&self) -> bool {
+        self.source.await_decision()
+    }
+
     fn next(&mut self, reply: Reply<'_>) -> Result<Option<Action>, Box<str>> {
         self.record(reply);
         if let Some(search) = &mut self.search

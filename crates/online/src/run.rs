@@ -14,7 +14,7 @@ use crate::exchange::Exchange;
 use crate::layout::{Operation, turn};
 use crate::memory::Memory;
 use crate::samples::Samples;
-use crate::shared_core::SharedCore;
+use crate::turns::Turns;
 
 /// Resources of a run that its ranks share.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Run {
     pub(crate) memory: Memory,
     pub(crate) exchange: Exchange,
     pub(crate) settings: RunSettings,
-    pub(crate) core: SharedCore,
+    pub(crate) turns: Turns,
     /// Call of each rank that is in progress.
     pub(crate) progress: Box<[Mutex<Progress>]>,
     pub(crate) places: Places,
@@ -53,16 +53,12 @@ pub(crate) struct RunSettings {
 }
 
 impl Run {
-    /// Gives the turn to a rank, unless it has it from its begin, and waits until it has posted operations.
+    /// Waits until a rank to which a turn was given has posted operations.
     ///
     /// # Errors
     /// The rank has ended.
-    pub(crate) fn take_turn(&self, rank: u32, is_first: bool) -> Result<(), Box<str>> {
-        self.core.take_turn(&self.memory);
-        if !is_first {
-            self.memory.release_turn(rank);
-        }
-        match self.memory.await_turn(rank, || self.has_ended.load(Ordering::Acquire)) {
+    pub(crate) fn take_turn(&self, rank: u32) -> Result<(), Box<str>> {
+        match self.turns.take(&self.memory, rank, || self.has_ended.load(Ordering::Acquire)) {
             true => Ok(()),
             false => Err(self.describe_end(rank).into()),
         }
@@ -71,8 +67,7 @@ impl Run {
     /// Lets a rank go on that has called `MPI_Finalize`.
     pub(crate) fn end_turn(&self, rank: u32) {
         self.progress[rank as usize].lock().unwrap_or_else(PoisonError::into_inner).operation = None;
-        self.core.release(&self.memory);
-        self.memory.release_turn(rank);
+        self.turns.end(&self.memory, rank);
     }
 
     /// Notes that a rank ends the program, and why; returns the message.

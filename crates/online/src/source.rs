@@ -63,6 +63,8 @@ pub(crate) struct RankSource<'t> {
     clock: SimTime,
     /// Clock at the begin of the action in progress.
     begun: SimTime,
+    /// The rank has been told how its operation has ended, and has the turn or waits for it.
+    is_outside: bool,
     has_ended: bool,
 }
 
@@ -156,6 +158,7 @@ impl<'t> RankSource<'t> {
             failed_polls: FailedPolls::default(),
             clock: SimTime::ZERO,
             begun: SimTime::ZERO,
+            is_outside: false,
             has_ended: false,
         }
     }
@@ -284,11 +287,27 @@ impl<'t> RankSource<'t> {
         message(status, self.run.exchange.take(self.me, key))
     }
 
+    /// Returns whether all operations of the turn of the rank have been read.
+    fn needs_turn(&self) -> bool {
+        self.operations.0 == self.operations.1
+    }
+
+    /// Gives the rank the turn, which at its begin it has.
+    fn get_turn(&self) {
+        if self.operations.0 > 0 {
+            self.run.turns.give(&self.run.memory, self.me.get());
+        }
+    }
+
     /// Returns the next operation of the rank, for which it gets the turn if the last one has ended.
     fn next_operation(&mut self) -> Result<Operation, Box<str>> {
+        if self.needs_turn() && !self.is_outside {
+            self.get_turn();
+        }
+        self.is_outside = false;
         let (length, read) = &mut self.operations;
         if read == length {
-            self.run.take_turn(self.me.get(), *length == 0)?;
+            self.run.take_turn(self.me.get())?;
             let posted = self.run.memory.slot(self.me.get()).operations.load(Ordering::Relaxed);
             (*length, *read) = (posted, 0);
             if posted == 0 {
@@ -476,6 +495,7 @@ impl<'t> RankSource<'t> {
 
     /// Checks that one rank runs at a time, where ranks access memory of others at the instants of their calls.
     fn require_one_thread(&self, what: &str) -> Result<(), String> {
+        self.run.turns.exclude();
         match self.run.settings.threads {
             0 | 1 => Ok(()),
             _ => Err(format!("{what} runs on one thread: set engine.threads = 1")),
@@ -496,13 +516,36 @@ fn message(Status { source, tag, bytes, .. }: Status, block: u64) -> Completion 
 }
 
 impl ActionSource for RankSource<'_> {
+    fn release(&mut self, reply: Reply<'_>) -> bool {
+        if self.actions.is_empty() {
+            self.answer(reply);
+        }
+        let needs_turn = self.actions.is_empty() && !self.has_ended && self.needs_turn();
+        self.is_outside = needs_turn && !self.run.turns.is_exclusive();
+        if self.is_outside {
+            self.get_turn();
+        }
+        self.is_outside
+    }
+
+    fn has_decided(&self) -> bool {
+        self.run.turns.has_decided(&self.run.memory, self.me.get())
+    }
+
+    fn await_decision(&self) -> bool {
+        let is_over = self.run.has_ended.load(Ordering::Acquire);
+        self.run.turns.await_decision(&self.run.memory, is_over)
+    }
+
     fn next(&mut self, reply: Reply<'_>) -> Result<Option<Action>, Box<str>> {
         loop {
             if let Some(action) = self.actions.pop_front() {
                 self.begun = reply.clock();
                 return Ok(Some(action));
             }
-            self.answer(reply);
+            if !self.is_outside {
+                self.answer(reply);
+            }
             if self.has_ended {
                 self.run.end_turn(self.me.get());
                 return Ok(None);

@@ -77,6 +77,7 @@ mod engine;
 mod event_queue;
 mod interrupt;
 mod ordered;
+mod outside;
 mod prefetch;
 mod process;
 mod profile;

@@ -60,6 +60,18 @@ pub trait Process: Send {
     fn needs_undisturbed_time(&self) -> bool {
         false
     }
+
+    /// Returns whether the process, which is [outside](Pause::Outside), has decided what it does next: its turn waits for nothing. `false` by
+    /// default.
+    fn has_decided(&self) -> bool {
+        false
+    }
+
+    /// Waits until this process, or another one that is [outside](Pause::Outside), may have decided what it does next; returns false at once if
+    /// that is not told, as by default: its next turn waits then.
+    fn await_decision(&self) -> bool {
+        false
+    }
 }
 
 /// A time slice of a process: the limits up to which it may run before it yields its thread. A process that yields
@@ -89,6 +101,9 @@ pub enum Pause {
     Horizon,
     /// The steps of the turn are used up.
     OutOfSteps,
+    /// The process has begun something that takes real time alone, outside of the simulation, such as the work of a program that runs. It
+    /// can run; its next turn comes when no other process is ready, and may wait for the end.
+    Outside,
     /// The next step depends on the actions of all processes before this instant (Chandy and Sherman's conditional event).
     ///
     /// The engine commits conditional events one at a time, in the order of (time, process), and only when no process

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::engine::first_fault::FirstFault;
 use crate::engine::jitter::Jitter;
+use crate::outside::Outside;
 use crate::{LpId, Outbox, Pause, Process, SimTime, Turn, Wake};
 
 /// Maximum number of steps of one turn, which bounds the time between two publications of the progress.
@@ -24,6 +25,8 @@ pub(crate) struct ResourceRunQueue<P: Process> {
     pub(crate) processes: Vec<P>,
     states: Vec<State>,
     ready: VecDeque<u32>,
+    /// Processes that are ready, and have begun something outside.
+    outside: Outside,
     pub(crate) fault: FirstFault<P::Error>,
     pub(crate) outbox: Outbox<P::Token, P::WorkRequest>,
     pub(crate) steps: u64,
@@ -37,6 +40,7 @@ impl<P: Process> ResourceRunQueue<P> {
         Self {
             states: vec![State::Ready; processes.len()],
             ready: (0..processes.len() as u32).collect(),
+            outside: Outside::default(),
             processes,
             fault: FirstFault::none(),
             outbox: Outbox::new(),
@@ -49,7 +53,7 @@ impl<P: Process> ResourceRunQueue<P> {
     /// Returns true if a process is ready or has submitted work.
     #[inline]
     pub(crate) fn has_work(&self) -> bool {
-        !self.ready.is_empty() || !self.outbox.submitted.is_empty()
+        !self.ready.is_empty() || !self.outbox.submitted.is_empty() || !self.outside.is_empty()
     }
 
     /// Pops the next ready process.
@@ -60,7 +64,7 @@ impl<P: Process> ResourceRunQueue<P> {
             let pick = jitter.below(self.ready.len());
             self.ready.swap(0, pick);
         }
-        self.ready.pop_front()
+        self.ready.pop_front().or_else(|| self.outside.next(&self.processes))
     }
 
     /// Resumes a process, whose conditional event is granted if it is known until when it is undisturbed; returns the time of the
@@ -93,6 +97,10 @@ impl<P: Process> ResourceRunQueue<P> {
                     self.checkpoint = Some(self.checkpoint.map_or(clock, |first| first.min(clock)));
                 }
                 self.ready.push_back(local);
+                State::Ready
+            }
+            Ok(Pause::Outside) => {
+                self.outside.add(local);
                 State::Ready
             }
             Ok(Pause::Conditional(at)) => {

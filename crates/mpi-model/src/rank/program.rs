@@ -1,5 +1,7 @@
 //! The program of a rank, where it is known while it runs only.
 
+use std::task::Poll;
+
 use pdes_core::SimTime;
 use trace_mmap::{Action, CallId};
 
@@ -22,6 +24,8 @@ pub(super) struct Program<'t> {
     quiet: Option<Quiet>,
     /// Instant before which nothing that others do comes to the rank, in the turn of the last conditional event.
     undisturbed_until: SimTime,
+    /// It decides outside what it does next.
+    is_outside: bool,
     has_ended: bool,
 }
 
@@ -33,22 +37,29 @@ impl<'t> Program<'t> {
             found: None,
             quiet: None,
             undisturbed_until: SimTime::ZERO,
+            is_outside: false,
             has_ended: false,
         }
     }
 }
 
 impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
-    /// Returns the next action of a program that runs; `None` at its end, and where the program is a trace.
+    /// Returns the next action of a program that runs; `None` at its end, and where the program is a trace. It is pending while the program
+    /// decides outside what it does next: other ranks have their turns first.
     #[cold]
-    pub(super) fn next_of_program(&mut self) -> Result<Option<Action>, Failure<M::Error>> {
+    pub(super) fn next_of_program(&mut self) -> Result<Poll<Option<Action>>, Failure<M::Error>> {
         let Self { context, point_to_point, program, .. } = self;
         let Some(program) = program.as_deref_mut().filter(|program| !program.has_ended) else {
-            return Ok(None);
+            return Ok(Poll::Ready(None));
         };
         let (requests, statuses) = (&point_to_point.requests, point_to_point.statuses.as_deref());
-        let (clock, found, quiet) = (context.thread.clock, program.found.take(), program.quiet.take());
+        let (clock, found, quiet) = (context.thread.clock, program.found, program.quiet);
         let reply = Reply { clock, requests, statuses, found, quiet };
+        program.is_outside = !program.is_outside && program.source.release(reply);
+        if program.is_outside {
+            return Ok(Poll::Pending);
+        }
+        (program.found, program.quiet) = (None, None);
         let next = program.source.next(reply);
         let action = next.map_err(|message| context.fail(ReplayErrorKind::Program { message }))?;
         point_to_point.requests.grow(program.source.slots());
@@ -59,7 +70,12 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             }
             None => program.has_ended = true,
         }
-        Ok(action)
+        Ok(Poll::Ready(action))
+    }
+
+    /// Returns the source of the program, where it is known while it runs only.
+    pub(super) fn source_of_program(&self) -> Option<&dyn ActionSource> {
+        self.program.as_ref().map(|program| &*program.source)
     }
 
     /// Returns the number of actions that a program which runs has begun.

@@ -7,6 +7,7 @@ use super::RunAhead;
 use super::conditional_events::ConditionalEvents;
 use super::jitter::Jitter;
 use super::run_ahead::Window;
+use crate::outside::Outside;
 use crate::{Fault, LpId, Outbox, Pause, Process, SimTime, Turn, Wake};
 
 /// Maximum number of steps of one turn: enough that a turn's overhead vanishes, few enough that tokens flow to other workers.
@@ -42,6 +43,8 @@ pub(crate) struct RunQueue<P: Process> {
     pub(crate) processes: Vec<P>,
     states: Vec<State>,
     ready: VecDeque<u32>,
+    /// Processes that are ready, and have begun something outside.
+    outside: Outside,
     parked: Vec<u32>,
     pub(crate) conditionals: ConditionalEvents,
     pub(crate) outbox: Outbox<P::Token>,
@@ -60,6 +63,7 @@ impl<P: Process<WorkRequest = Infallible>> RunQueue<P> {
         Self {
             states: vec![State::Ready; processes.len()],
             ready: (0..processes.len() as u32).collect(),
+            outside: Outside::default(),
             processes,
             parked: Vec::new(),
             conditionals: ConditionalEvents::default(),
@@ -83,7 +87,7 @@ impl<P: Process<WorkRequest = Infallible>> RunQueue<P> {
             let pick = jitter.below(self.ready.len());
             self.ready.swap(0, pick);
         }
-        self.ready.pop_front()
+        self.ready.pop_front().or_else(|| self.outside.next(&self.processes))
     }
 
     /// Resumes a process up to the horizon, or up to the cut-off if that is earlier.
@@ -119,6 +123,10 @@ impl<P: Process<WorkRequest = Infallible>> RunQueue<P> {
                     self.horizon = self.horizon.min(clock);
                 }
                 self.ready.push_back(local);
+                State::Ready
+            }
+            Ok(Pause::Outside) => {
+                self.outside.add(local);
                 State::Ready
             }
             Ok(Pause::Conditional(at)) => {

@@ -54,6 +54,8 @@ enum Step {
     Fail,
     /// Queues in the past.
     Cheat,
+    /// Decides outside what it does next.
+    Leave,
 }
 
 struct Customer {
@@ -107,10 +109,11 @@ impl Process for Customer {
                     return Err(Fault { at: self.clock, order: u64::from(self.me.get()), error });
                 }
                 Step::Cheat => outbox.submit(SimTime::ZERO, 0, ()),
-                Step::Queue | Step::Wait => {}
+                Step::Queue | Step::Wait | Step::Leave => {}
             }
             self.next += 1;
             match step {
+                Step::Leave => return Ok(Pause::Outside),
                 Step::Queue => {
                     outbox.submit(self.clock, 0, ());
                     return Ok(Pause::Blocked);
@@ -155,6 +158,20 @@ fn orders_are_carried_out_in_the_order_of_time_then_rank() {
     use Step::{Queue, Walk};
     for jitter in [None, Some(1), Some(2), Some(3)] {
         let outcome = run(&[&[Walk(5), Queue], &[Walk(3), Queue, Walk(1)], &[Walk(5), Queue]], jitter);
+        assert_eq!(outcome.ending, Ending::Completed);
+        assert_eq!(outcome.served, [1, 0, 2]);
+        assert_eq!(outcome.ends, [23, 14, 33]);
+    }
+}
+
+/// Work of those that decide outside what they do next comes in the order of time and process, too: nothing happens before.
+#[test]
+fn processes_that_are_outside_are_waited_for() {
+    use Step::{Leave, Queue, Walk};
+    for jitter in [None, Some(1), Some(2), Some(3)] {
+        let programs: [&[Step]; 3] =
+            [&[Leave, Walk(5), Leave, Queue], &[Walk(3), Leave, Queue, Leave, Walk(1)], &[Walk(5), Queue]];
+        let outcome = run(&programs, jitter);
         assert_eq!(outcome.ending, Ending::Completed);
         assert_eq!(outcome.served, [1, 0, 2]);
         assert_eq!(outcome.ends, [23, 14, 33]);
