@@ -13,6 +13,7 @@ mod control;
 mod credits;
 mod delivery;
 mod flowlets;
+mod forwarding;
 mod hosts;
 mod injection;
 mod loads;
@@ -25,20 +26,19 @@ mod switches;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use netmodel::HostId;
 use rustc_hash::FxHashMap;
 
 use crate::machine::{
-    GroupTable, GroupWay, MAX_WINDOW, OutputTable, PacketMachine, SwitchWay, TorusTable, TorusWay, Ways,
+    GroupTable, GroupWay, OutputTable, PacketMachine, SwitchWay, TorusTable, TorusWay, Ways,
 };
 use crate::packet::{MessageKey, Packet, below, choice};
-use crate::parameters::{PacketRouting, Switching};
+use crate::parameters::PacketRouting;
 use credits::Buffers;
 use delivery::Partial;
 use flowlets::Flowlets;
 use injection::{Answer, Injection, Stream};
 use loads::Loads;
-use nodes::{Far, IDLE, Node, NodeQueue, Port};
+use nodes::{IDLE, Node, NodeQueue, Port};
 use operations::{Combination, CombinationKey};
 use pacing::Pacing;
 use routes::StaticRoutes;
@@ -92,19 +92,18 @@ pub(crate) struct Fabric<'m, 'p> {
     pub(crate) loads: Option<Box<Loads>>,
     /// Packets are marked that meet long queues.
     marks: bool,
+    /// Only queues delay packets, which are stored and forwarded at constant rates, and neither marked nor recorded.
+    is_plain: bool,
     /// Credits of the receivers, if they hand out some.
     pacing: Option<Box<Pacing>>,
     /// Ways of flowlets, if packets are routed by them.
     flowlets: Option<Box<Flowlets>>,
     /// With credits.
     buffers: Option<Box<Buffers>>,
-    gathered: Vec<Packet>,
-    /// Instants at which the last bytes of gathered packets are there, with cut-through.
-    tails: Vec<u64>,
-    /// Order of the gathered packets.
+    /// Packets that leave a node now, by time and input port.
     order: Vec<u64>,
-    /// Output ports of the gathered packets that hosts send themselves.
-    injected: Vec<u32>,
+    /// Packets that a host sends itself, with their output ports.
+    injected: Vec<(Packet, u32)>,
     due: Vec<u32>,
 }
 
@@ -209,63 +208,6 @@ impl Fabric<'_, '_> {
         }
     }
 
-    /// Forwards what arrives at a switch before `end`; returns the first arrival after that.
-    fn forward_all(&mut self, node: u32, now: u64, end: u64) -> u64 {
-        let next = self.gather(node, now, end);
-        self.order.sort_unstable();
-        let (order, mut gathered) = (std::mem::take(&mut self.order), std::mem::take(&mut self.gathered));
-        self.counts.hops += order.len() as u64;
-        for &key in &order {
-            let place = key as u32 as usize;
-            let packet = &mut gathered[place];
-            let tail = self.tails.get(place).copied();
-            if packet.message.communicator().is_some() {
-                self.forward_in_tree(node, packet, tail);
-                continue;
-            }
-            let port = self.route(node, packet, None);
-            self.send(port, packet, tail);
-        }
-        (self.order, self.gathered) = (order, gathered);
-        next
-    }
-
-    /// Takes the packets that arrive at a node before `end` from its inputs, with keys by time and input port; returns the first arrival
-    /// that is left.
-    fn gather(&mut self, node: u32, now: u64, end: u64) -> u64 {
-        let Node { first_input, inputs, first_word, .. } = self.nodes[node as usize];
-        let header = self.cut_through_header();
-        let Self { gathered, order, tails, rings, occupied, input_rates, .. } = self;
-        gathered.clear();
-        order.clear();
-        tails.clear();
-        let base = now.saturating_sub(MAX_WINDOW);
-        let mut next = IDLE;
-        for word in 0..inputs.div_ceil(u64::BITS) {
-            let occupied = &mut occupied[(first_word + word) as usize];
-            for bit in bits(*occupied) {
-                let input = (first_input + word * u64::BITS + bit) as usize;
-                let ring = &mut rings[input];
-                while let Some(packet) = ring.front() {
-                    if packet.at >= end {
-                        next = next.min(packet.at);
-                        break;
-                    }
-                    order.push((packet.at - base) << 32 | gathered.len() as u64);
-                    if let Some(header) = header {
-                        tails.push(tail(packet, header, input_rates[input]));
-                    }
-                    gathered.push(*packet);
-                    ring.pop_front();
-                }
-                if ring.is_empty() {
-                    *occupied &= !(1 << bit);
-                }
-            }
-        }
-        next
-    }
-
     /// Returns the output port that a packet takes at a node, and moves it on; with credits, adaptive routings look at the `buffers`.
     #[inline(always)]
     fn route(&mut self, node: u32, packet: &mut Packet, buffers: Option<&Buffers>) -> u32 {
@@ -302,7 +244,7 @@ impl Fabric<'_, '_> {
     /// Returns the output port of a table that a packet takes at a node.
     #[inline]
     fn output(&mut self, table: &OutputTable, node: u32, packet: &Packet, buffers: Option<&Buffers>) -> u32 {
-        let outputs = table.toward(self.first_node + node, packet.message.dst);
+        let outputs = table.at_node(self.first_node + node).toward(packet.message.dst);
         match *outputs.0 {
             [port] => port,
             _ => self.choose(outputs, node, packet, buffers),
@@ -416,96 +358,6 @@ impl Fabric<'_, '_> {
         }
         port
     }
-
-    /// Sends a packet on a channel when it may leave and the channel is free; `tail` is the arrival of its last byte, if that is later than
-    /// it may leave. Returns the instant at which the last byte has left.
-    #[inline(always)]
-    fn send(&mut self, port: u32, packet: &mut Packet, tail: Option<u64>) -> u64 {
-        let time = self.ports[port as usize].time(packet.bytes, self.machine.packet_size());
-        let Port { free_at, picos_per_byte, latency, far, .. } = &mut self.ports[port as usize];
-        if self.marks {
-            let queued = free_at.saturating_sub(packet.at) as f64;
-            if queued > f64::from(self.machine.parameters.mark_bytes) * *picos_per_byte {
-                packet.mark();
-            }
-        }
-        let mut start = packet.at.max(*free_at);
-        if let Some(tail) = tail {
-            start = start.max(tail.saturating_sub(time));
-        }
-        let left = if self.machine.has_changes {
-            self.machine.transmit(self.first_port + port, start, packet.bytes, |_, _| {})
-        } else {
-            start.saturating_add(time)
-        };
-        let (was_free_at, latency, far) = (*free_at, *latency, *far);
-        *free_at = left;
-        let arrival = left.saturating_add(latency);
-        let picos_per_byte = *picos_per_byte;
-        if self.loads.is_some() {
-            self.load(port, packet.bytes, start..left);
-            self.contend(port, packet.at..was_free_at);
-        }
-        packet.at = self.cut_through_header().map_or(arrival, |header| {
-            let head = picos(f64::from(header.min(packet.bytes)) * picos_per_byte);
-            start.saturating_add(head.max(1)).saturating_add(latency)
-        });
-        match far {
-            Far::Host { host, .. } if self.ends_at(host, packet) => self.deliver(host, *packet, arrival),
-            Far::Switch { node, ring } | Far::Host { node, ring, .. } => {
-                if self.push(node, ring, *packet) {
-                    self.set_arrival(node, packet.at);
-                }
-            }
-            Far::Remote { region, input } => {
-                let mut packet = *packet;
-                if packet.message.communicator().is_none() {
-                    packet.path -= self.routes.known_pair(packet.message).path;
-                }
-                self.outgoing.push((region, FabricMessage::Packet { input, packet, tail: arrival }));
-            }
-        }
-        left
-    }
-
-    /// Returns whether a packet that reaches a host does not go on from there, as none does in an operation of switches.
-    #[inline]
-    fn ends_at(&self, host: HostId, packet: &Packet) -> bool {
-        let is_last_part =
-            || !self.machine.routes_at_hosts() || TorusWay(packet.path).ends_at(packet.message.dst.get());
-        (host == packet.message.dst && is_last_part()) || packet.message.communicator().is_some()
-    }
-
-    /// Takes in that the first packet on its way to a node reaches it at an instant.
-    fn set_arrival(&mut self, node: u32, at: u64) {
-        if node < self.hosts {
-            let deadline = self.deadline(node, at);
-            self.deadlines.set(&mut self.nodes, node, deadline);
-        } else {
-            self.arrivals.set(&mut self.nodes, node, at);
-        }
-    }
-
-    /// Puts a packet into a ring; returns whether it is the only one there.
-    #[inline(always)]
-    fn push(&mut self, node: u32, ring: u32, packet: Packet) -> bool {
-        let packets = &mut self.rings[ring as usize];
-        let was_empty = packets.is_empty();
-        packets.push_back(packet);
-        if was_empty {
-            let Node { first_input, first_word, .. } = self.nodes[node as usize];
-            let input = ring - first_input;
-            self.occupied[(first_word + input / u64::BITS) as usize] |= 1 << (input % u64::BITS);
-        }
-        was_empty
-    }
-
-    /// Returns the number of bytes of a header, with cut-through.
-    #[inline]
-    fn cut_through_header(&self) -> Option<u32> {
-        let parameters = &self.machine.parameters;
-        (parameters.switching == Switching::CutThrough).then_some(parameters.header_bytes)
-    }
 }
 
 /// Returns the places of the bits that are set in a word, in their order.
@@ -526,13 +378,6 @@ fn first_choice((ports, shares): (&[u32], &[u32]), hash: u64) -> usize {
         [] => below(ports.len(), hash),
         _ => shares.partition_point(|&end| end < (hash >> 32) as u32),
     }
-}
-
-/// Returns the instant at which the last byte of a packet is there whose header comes now, over a channel of this rate.
-#[inline]
-fn tail(packet: &Packet, header: u32, picos_per_byte: f64) -> u64 {
-    let rest = f64::from(packet.bytes - header.min(packet.bytes));
-    packet.at + picos(rest * picos_per_byte)
 }
 
 /// Returns the time for which a packet occupies a channel \[ps\]. One without bytes takes a picosecond, so that packets follow each other.

@@ -12,6 +12,7 @@ use super::pacing::Pacing;
 use super::routes::StaticRoutes;
 use super::{Fabric, FabricCounts};
 use crate::machine::{NodeEntry, PacketMachine};
+use crate::parameters::Switching;
 use crate::{Congestion, PacketRouting};
 
 impl<'m, 'p> Fabric<'m, 'p> {
@@ -76,6 +77,8 @@ impl<'m, 'p> Fabric<'m, 'p> {
         let host_ports = nodes[..hosts as usize].iter().map(|node| node.outputs).sum::<u32>();
         let buffers =
             machine.has_credits().then(|| Box::new(Buffers::new(machine, &nodes, inputs, host_ports)));
+        let marks = matches!(machine.parameters.congestion, Congestion::Dctcp | Congestion::Dcqcn)
+            || machine.parameters.routing == PacketRouting::Reps;
         Self {
             machine,
             region,
@@ -103,14 +106,12 @@ impl<'m, 'p> Fabric<'m, 'p> {
             counts: FabricCounts::default(),
             recorded: None,
             loads: None,
-            marks: matches!(machine.parameters.congestion, Congestion::Dctcp | Congestion::Dcqcn)
-                || machine.parameters.routing == PacketRouting::Reps,
+            marks,
+            is_plain: !marks && !machine.has_changes && machine.parameters.switching != Switching::CutThrough,
             pacing,
             flowlets: (machine.parameters.routing == PacketRouting::Flowlets)
                 .then(|| Box::new(Flowlets::new(machine))),
             buffers,
-            gathered: Vec::new(),
-            tails: Vec::new(),
             order: Vec::new(),
             injected: Vec::new(),
             due: Vec::new(),

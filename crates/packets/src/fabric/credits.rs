@@ -80,41 +80,10 @@ impl Fabric<'_, '_> {
         next.min(buffers.next_wake(node))
     }
 
-    /// Lists keys of the packets that reach a node before `end`, of time and input port; returns the first arrival after that.
-    fn list_arrivals(&mut self, node: u32, now: u64, end: u64) -> u64 {
-        let Node { first_input, inputs, first_word, .. } = self.nodes[node as usize];
-        let Self { order, rings, occupied, .. } = self;
-        order.clear();
-        let base = now.saturating_sub(MAX_WINDOW);
-        let mut next = IDLE;
-        for word in 0..inputs.div_ceil(u64::BITS) {
-            for bit in super::bits(occupied[(first_word + word) as usize]) {
-                let input = first_input + word * u64::BITS + bit;
-                let ring = &rings[input as usize];
-                // Most have one packet, for which an iterator takes longer than places do.
-                for packet in (0..).map_while(|place| ring.get(place)) {
-                    if packet.at >= end {
-                        next = next.min(packet.at);
-                        break;
-                    }
-                    order.push((packet.at - base) << 32 | u64::from(input));
-                }
-            }
-        }
-        next
-    }
-
     /// Puts the next packet of an input port, which arrives now, into its buffer.
     fn enqueue(&mut self, buffers: &mut Buffers, node: u32, input: u32, at: u64) {
-        let ring = &mut self.rings[input as usize];
-        let mut packet = ring.pop_front().expect("it is listed");
-        if ring.is_empty() {
-            let Node { first_input, first_word, .. } = self.nodes[node as usize];
-            let place = input - first_input;
-            self.occupied[(first_word + place / u64::BITS) as usize] &= !(1 << (place % u64::BITS));
-        }
-        let tail = self.cut_through_header();
-        let tail = tail.map_or(0, |header| super::tail(&packet, header, self.input_rates[input as usize]));
+        let mut packet = self.take_arrival(node, input);
+        let tail = self.tail_of(&packet, input).unwrap_or(0);
         let queue = input * buffers.channels + self.channel_among(buffers.channels, &packet);
         let output = self.route(node, &mut packet, Some(buffers));
         let channel = self.channel_among(buffers.channels, &packet);
@@ -219,7 +188,7 @@ impl Fabric<'_, '_> {
             own.insert(self.take_requested(buffers, node, source & !INJECTION, at))
         };
         packet.at = at;
-        let left = self.send(output, packet, None);
+        let left = self.send(output, *packet, None);
         let is_at_host = self.ends_behind(far, packet);
         match own {
             None => {

@@ -13,6 +13,9 @@ use crate::machine::{MAX_WINDOW, Ways};
 use crate::packet::{MAX_PACKETS, MessageKey, Packet};
 use crate::{PacketParameters, PacketRouting};
 
+/// Bit of the places in the order of those packets that the host sends itself, which follow what it forwards at one instant.
+const INJECTED: u64 = 1 << 31;
+
 impl Fabric<'_, '_> {
     /// Finds the route between two hosts.
     ///
@@ -40,53 +43,44 @@ impl Fabric<'_, '_> {
             self.buffers = Some(buffers);
             return;
         }
-        self.gather(node, now, now);
-        let forwarded = self.order.len();
+        self.list_arrivals(node, now, now);
+        let mut sources = self.order.len();
         let Node { first_port, outputs, .. } = self.nodes[node as usize];
         let base = now.saturating_sub(MAX_WINDOW);
-        let mut sources = forwarded;
-        let mut injected = std::mem::take(&mut self.injected);
-        injected.clear();
+        self.injected.clear();
         for port in first_port..first_port + outputs {
-            let first = self.gathered.len();
+            let first = self.injected.len();
             self.inject(port, now);
-            sources += usize::from(self.gathered.len() > first);
-            for place in first..self.gathered.len() {
-                self.order.push((self.gathered[place].at - base) << 32 | place as u64);
-                injected.push(port);
-            }
-        }
-        if self.cut_through_header().is_some() {
-            // All of a packet is there when it leaves its host.
-            self.tails.extend(self.gathered[forwarded..].iter().map(|packet| packet.at));
+            let injected = (first as u64..).zip(&self.injected[first..]);
+            self.order
+                .extend(injected.map(|(place, (packet, _))| (packet.at - base) << 32 | INJECTED | place));
+            sources += usize::from(self.injected.len() > first);
         }
         if sources > 1 {
             self.order.sort_unstable();
         }
         let order = std::mem::take(&mut self.order);
         for &key in &order {
-            let place = key as u32 as usize;
-            let mut packet = self.gathered[place];
-            let tail = self.tails.get(place).copied();
-            match place.checked_sub(forwarded) {
-                None => {
-                    let port = self.route(node, &mut packet, None);
-                    self.send(port, &mut packet, tail);
-                }
-                Some(own) => {
-                    let port = match self.machine.routes_at_hosts() {
-                        true => self.route(node, &mut packet, None),
-                        false => injected[own],
-                    };
-                    let at = self.send(port, &mut packet, tail);
-                    if packet.is_last() {
-                        self.reports.push(Report { at, message: packet.message, kind: ReportKind::Left });
-                    }
-                }
+            let place = key as u32;
+            if key & INJECTED == 0 {
+                let mut packet = self.take_arrival(node, place);
+                let tail = self.tail_of(&packet, place);
+                let port = self.route(node, &mut packet, None);
+                self.send(port, packet, tail);
+                continue;
+            }
+            let (mut packet, mut port) = self.injected[(key & (INJECTED - 1)) as u32 as usize];
+            if self.machine.routes_at_hosts() {
+                port = self.route(node, &mut packet, None);
+            }
+            // All of a packet is there when it leaves its host.
+            let left = self.send(port, packet, Some(packet.at));
+            if packet.is_last() {
+                self.reports.push(Report { at: left, message: packet.message, kind: ReportKind::Left });
             }
         }
         self.counts.hops += order.len() as u64;
-        (self.order, self.injected) = (order, injected);
+        self.order = order;
     }
 
     /// Takes the packets that messages put into the output queue of a port before now.
@@ -97,7 +91,7 @@ impl Fabric<'_, '_> {
                 break;
             }
             let Some(packet) = self.take_injected(port, at) else { break };
-            self.gathered.push(packet);
+            self.injected.push((packet, port));
             let left = if self.machine.has_changes {
                 self.machine.transmit(self.first_port + port, at, packet.bytes, |_, _| {})
             } else {

@@ -148,6 +148,7 @@ impl Fabric<'_, '_> {
     /// Begins to record the loads of links.
     pub(crate) fn record_loads(&mut self) {
         self.loads = Some(Box::new(Loads::new(self.ports.len())));
+        self.is_plain = false;
     }
 
     /// Returns the instant until which all transmissions are known at an instant.

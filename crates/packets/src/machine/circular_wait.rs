@@ -96,7 +96,7 @@ impl PacketMachine<'_> {
         match &self.ways {
             Ways::Routes => Vec::new(),
             Ways::Shortest(outputs) => {
-                outputs.at(0).toward(node, dst).0.iter().map(|&port| (port, path + 1)).collect()
+                outputs.at(0).at_node(node).toward(dst).0.iter().map(|&port| (port, path + 1)).collect()
             }
             Ways::Groups(table) => {
                 let way = GroupWay(path);

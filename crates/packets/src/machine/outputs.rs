@@ -43,6 +43,17 @@ pub(crate) struct OutputTable {
     shares: Box<[u32]>,
 }
 
+/// Outputs of one node on shortest ways.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodeOutputs<'a> {
+    table: &'a OutputTable,
+    node: u32,
+    /// Number of the set of outputs, by target.
+    sets: &'a [u16],
+    /// Sets from the first one of the node on.
+    set_ports: &'a [Range<u32>],
+}
+
 /// Where the shortest ways to a host lead.
 #[derive(Clone, Copy, Debug)]
 struct Target {
@@ -246,21 +257,35 @@ impl OutputTable {
         Ok(Self { targets, target_count, longest_way, sets, first_sets, set_ports, ports, shares })
     }
 
-    /// Returns the output ports of a node on shortest ways to a host, and the upper ends of their shares in the range of hashes, unless
-    /// they are alike; no ports if there is no way.
+    /// Returns the outputs of a node.
     #[inline(always)]
-    pub(crate) fn toward(&self, node: u32, dst: HostId) -> WeightedPorts<'_> {
-        let Target { number, delivery } = &self.targets[dst.index()];
+    pub(crate) fn at_node(&self, node: u32) -> NodeOutputs<'_> {
+        let sets = &self.sets[node as usize * self.target_count..][..self.target_count];
+        NodeOutputs {
+            table: self,
+            node,
+            sets,
+            set_ports: &self.set_ports[self.first_sets[node as usize] as usize..],
+        }
+    }
+}
+
+impl<'a> NodeOutputs<'a> {
+    /// Returns the output ports on shortest ways to a host, and the upper ends of their shares in the range of hashes, unless they are alike;
+    /// no ports if there is no way.
+    #[inline(always)]
+    pub(crate) fn toward(&self, dst: HostId) -> WeightedPorts<'a> {
+        let Self { table, node, sets, set_ports } = *self;
+        let Target { number, delivery } = &table.targets[dst.index()];
         if let Some((switch, port)) = delivery
             && *switch == node
         {
             return (std::slice::from_ref(port), &[]);
         }
-        let set = self.sets[node as usize * self.target_count + *number as usize];
-        let set = &self.set_ports[self.first_sets[node as usize] as usize + usize::from(set)];
+        let set = &set_ports[usize::from(sets[*number as usize])];
         let set = set.start as usize..set.end as usize;
-        let shares = if self.shares.is_empty() { &[] } else { &self.shares[set.clone()] };
-        (&self.ports[set], shares)
+        let shares = if table.shares.is_empty() { &[] } else { &table.shares[set.clone()] };
+        (&table.ports[set], shares)
     }
 }
 

@@ -138,7 +138,7 @@ impl SwitchTable {
         let switch = self.switches[node as usize]?;
         let via = way.via().filter(|&via| self.switch_of(via) != switch);
         let target = via.unwrap_or(dst);
-        let ports = self.outputs.toward(node, target);
+        let ports = self.outputs.at_node(node).toward(target);
         if self.switch_of(target) == switch {
             // Hosts take in what comes.
             return Some((ports, SwitchWay(way.0 & DECIDED)));
