@@ -20,11 +20,12 @@ mod loads;
 mod nodes;
 mod operations;
 mod pacing;
+mod ring;
 mod routes;
 mod state;
 mod switches;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
@@ -41,6 +42,7 @@ use loads::Loads;
 use nodes::{IDLE, Node, NodeQueue, Port};
 use operations::{Combination, CombinationKey};
 use pacing::Pacing;
+use ring::Ring;
 use routes::StaticRoutes;
 pub(crate) use routes::latency;
 pub(crate) use state::visit_by_message;
@@ -61,7 +63,7 @@ pub(crate) struct Fabric<'m, 'p> {
     nodes: Vec<Node>,
     ports: Vec<Port>,
     /// Packets on their way to each input port, in the order of their arrivals.
-    rings: Vec<VecDeque<Packet>>,
+    rings: Vec<Ring>,
     /// Picoseconds per byte of the channel to each input port, which cut-through needs.
     input_rates: Vec<f64>,
     /// A bit for each input port whose ring is not empty, in words of each node.
@@ -319,9 +321,34 @@ impl Fabric<'_, '_> {
     }
 
     /// Chooses among several output ports.
+    #[inline(always)]
     fn choose(
         &mut self,
         (ports, shares): (&[u32], &[u32]),
+        node: u32,
+        packet: &Packet,
+        buffers: Option<&Buffers>,
+    ) -> u32 {
+        let Self { machine, nodes, .. } = &*self;
+        let number = match machine.parameters.routing {
+            PacketRouting::Ecmp => 0,
+            PacketRouting::Reps => packet.entropy().into(),
+            _ => packet.number(),
+        };
+        let hash = choice(machine.parameters.seed, packet.message, number, nodes[node as usize].number);
+        let first = first_choice((ports, shares), hash);
+        match machine.parameters.routing.chooses_by_load() {
+            true => self.choose_by_load(ports, first, node, packet, buffers),
+            false => ports[first],
+        }
+    }
+
+    /// Chooses the output port of a flowlet, or the one with the least load; the first of equal ones, from one on.
+    #[inline(never)]
+    fn choose_by_load(
+        &mut self,
+        ports: &[u32],
+        first: usize,
         node: u32,
         packet: &Packet,
         buffers: Option<&Buffers>,
@@ -331,17 +358,6 @@ impl Fabric<'_, '_> {
         {
             return port;
         }
-        let Self { machine, nodes, .. } = &*self;
-        let number = match machine.parameters.routing {
-            PacketRouting::Ecmp => 0,
-            PacketRouting::Reps => packet.entropy().into(),
-            _ => packet.number(),
-        };
-        let hash = choice(machine.parameters.seed, packet.message, number, nodes[node as usize].number);
-        let first = first_choice((ports, shares), hash);
-        if !machine.parameters.routing.chooses_by_load() {
-            return ports[first];
-        }
         let load = |port: u32| {
             let port = port - self.first_port;
             match buffers {
@@ -350,7 +366,6 @@ impl Fabric<'_, '_> {
             }
         };
         let (before, after) = ports.split_at(first);
-        // The first of equal ones, from the hashed one on.
         let port = after.iter().chain(before).copied().min_by_key(|&port| load(port));
         let port = port.expect("there is a way to a host");
         if let Some(flowlets) = &mut self.flowlets {

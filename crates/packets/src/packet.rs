@@ -82,6 +82,12 @@ impl Packet {
         Self { at, born: 0, message, number: if is_last { number | LAST } else { number }, bytes, path: 0 }
     }
 
+    /// Returns the packet with another arrival and path.
+    #[inline]
+    pub(crate) fn moved(self, (at, path): (u64, u32)) -> Self {
+        Self { at, path, ..self }
+    }
+
     /// Returns the number in the message, from 0.
     #[inline]
     pub(crate) fn number(&self) -> u32 {

@@ -1,6 +1,6 @@
 //! Construction of the network of a region.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
@@ -9,6 +9,7 @@ use super::flowlets::Flowlets;
 use super::injection::Injection;
 use super::nodes::{Far, IDLE, Node, NodeQueue, Port};
 use super::pacing::Pacing;
+use super::ring::Ring;
 use super::routes::StaticRoutes;
 use super::{Fabric, FabricCounts};
 use crate::machine::{NodeEntry, PacketMachine};
@@ -89,7 +90,7 @@ impl<'m, 'p> Fabric<'m, 'p> {
             origin: 0,
             nodes,
             ports,
-            rings: vec![VecDeque::new(); inputs as usize],
+            rings: vec![Ring::default(); inputs as usize],
             input_rates,
             occupied: vec![0; words as usize],
             arrivals: NodeQueue::default(),

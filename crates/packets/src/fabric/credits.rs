@@ -182,13 +182,12 @@ impl Fabric<'_, '_> {
         let mut own = None;
         let packet = if source & INJECTION == 0 {
             entry.waiting -= u64::from(bytes);
-            let first = buffers.queues[source as usize].packets.front_mut();
-            &mut first.expect("it has requested the output").packet
+            let first = buffers.queues[source as usize].packets.front();
+            &first.expect("it has requested the output").packet
         } else {
-            own.insert(self.take_requested(buffers, node, source & !INJECTION, at))
+            &*own.insert(self.take_requested(buffers, node, source & !INJECTION, at))
         };
-        packet.at = at;
-        let left = self.send(output, *packet, None);
+        let left = self.send(output, packet, (at, packet.path), None);
         let is_at_host = self.ends_behind(far, packet);
         match own {
             None => {
@@ -244,10 +243,10 @@ impl Fabric<'_, '_> {
     fn ends_behind(&self, far: Far, packet: &Packet) -> bool {
         match far {
             Far::Switch { .. } => false,
-            Far::Host { host, .. } => self.ends_at(host, packet),
+            Far::Host { host, .. } => self.ends_at(host, packet.message, packet.path),
             Far::Remote { input, .. } => {
                 let host = self.machine.host(self.machine.input_nodes[input as usize]);
-                host.is_some_and(|host| self.ends_at(host, packet))
+                host.is_some_and(|host| self.ends_at(host, packet.message, packet.path))
             }
         }
     }

@@ -17,7 +17,7 @@ pub(super) struct Partial {
 
 impl Fabric<'_, '_> {
     /// Takes in a packet whose last byte reaches its destination, a host, at an instant.
-    pub(super) fn deliver(&mut self, host: HostId, packet: Packet, at: u64) {
+    pub(super) fn deliver(&mut self, host: HostId, packet: &Packet, at: u64) {
         let is_of_operation = packet.message.communicator().is_some();
         let message =
             if is_of_operation { MessageKey { src: host, ..packet.message } } else { packet.message };
@@ -80,15 +80,15 @@ impl Fabric<'_, '_> {
                 let node = self.machine.input_nodes[input as usize];
                 let (place, ring) = (node - self.first_node, input - self.first_input);
                 let host = self.machine.host(node);
-                if let Some(host) = host.filter(|&host| self.ends_at(host, &packet)) {
-                    self.deliver(host, packet, tail);
+                if let Some(host) = host.filter(|&host| self.ends_at(host, packet.message, packet.path)) {
+                    self.deliver(host, &packet, tail);
                     return Ok(());
                 }
                 let MessageKey { src, dst, .. } = packet.message;
                 if packet.message.communicator().is_none() {
                     packet.path += self.routes.pair(self.machine, self.first_port, (src, dst))?.path;
                 }
-                if self.push(place, ring, packet) {
+                if self.push(place, ring, &packet, (packet.at, packet.path)) {
                     self.set_arrival(place, packet.at);
                 }
             }

@@ -5,7 +5,7 @@ use netmodel::HostId;
 use super::nodes::{Far, IDLE, Node, Port};
 use super::{Fabric, FabricMessage, bits, picos};
 use crate::machine::{MAX_WINDOW, OutputTable, TorusWay, Ways};
-use crate::packet::Packet;
+use crate::packet::{MessageKey, Packet};
 use crate::parameters::Switching;
 
 impl Fabric<'_, '_> {
@@ -38,7 +38,7 @@ impl Fabric<'_, '_> {
                 continue;
             }
             let port = self.route(node, &mut packet, None);
-            self.send(port, packet, tail);
+            self.send(port, &packet, (packet.at, packet.path), tail);
         }
     }
 
@@ -46,19 +46,17 @@ impl Fabric<'_, '_> {
     fn forward_by_table(&mut self, node: u32, order: &[u64], table: &OutputTable) {
         let outputs = table.at_node(self.first_node + node);
         for &key in order {
-            // No reference to it leaves this function: it stays in registers.
-            let mut packet = self.take_arrival(node, key as u32);
+            let packet = self.take_arrival(node, key as u32);
             if packet.message.communicator().is_some() {
-                self.forward_in_tree(node, &{ packet }, None);
+                self.forward_in_tree(node, &packet, None);
                 continue;
             }
-            packet.path += 1;
             let ports = outputs.toward(packet.message.dst);
             let port = match *ports.0 {
                 [port] => port,
-                _ => self.choose(ports, node, &{ packet }, None),
+                _ => self.choose(ports, node, &packet, None),
             };
-            self.send(port - self.first_port, packet, None);
+            self.send(port - self.first_port, &packet, (packet.at, packet.path + 1), None);
         }
     }
 
@@ -90,7 +88,7 @@ impl Fabric<'_, '_> {
     #[inline(always)]
     pub(super) fn take_arrival(&mut self, node: u32, input: u32) -> Packet {
         let ring = &mut self.rings[input as usize];
-        let packet = ring.pop_front().expect("it is listed");
+        let packet = ring.pop().expect("it is listed");
         if ring.is_empty() {
             let Node { first_input, first_word, .. } = self.nodes[node as usize];
             let place = input - first_input;
@@ -99,20 +97,25 @@ impl Fabric<'_, '_> {
         packet
     }
 
-    /// Sends a packet on a channel when it may leave and the channel is free; `tail` is the arrival of its last byte, if that is later than
-    /// it may leave. Returns the instant at which the last byte has left.
+    /// Sends a packet on a channel when the channel is free, from the instant on at which it may leave, with the path from there; `tail` is
+    /// the arrival of its last byte, if that is later. Returns the instant at which the last byte has left.
     #[inline(always)]
-    pub(super) fn send(&mut self, port: u32, mut packet: Packet, tail: Option<u64>) -> u64 {
+    pub(super) fn send(
+        &mut self,
+        port: u32,
+        packet: &Packet,
+        (at, path): (u64, u32),
+        tail: Option<u64>,
+    ) -> u64 {
         if !self.is_plain {
-            return self.send_in_general(port, packet, tail);
+            return self.send_in_general(port, packet.moved((at, path)), tail);
         }
         let full = self.machine.packet_size();
         let entry = &mut self.ports[port as usize];
-        let left = packet.at.max(entry.free_at).saturating_add(entry.time(packet.bytes, full));
+        let left = at.max(entry.free_at).saturating_add(entry.time(packet.bytes, full));
         entry.free_at = left;
-        packet.at = left.saturating_add(entry.latency);
-        let far = entry.far;
-        self.hand_over(far, packet, packet.at);
+        let (far, arrival) = (entry.far, left.saturating_add(entry.latency));
+        self.hand_over(far, packet, (arrival, path), arrival);
         left
     }
 
@@ -142,26 +145,28 @@ impl Fabric<'_, '_> {
             self.load(port, packet.bytes, start..left);
             self.contend(port, packet.at..was_free_at);
         }
-        packet.at = self.cut_through_header().map_or(arrival, |header| {
+        let at = self.cut_through_header().map_or(arrival, |header| {
             let head = picos(f64::from(header.min(packet.bytes)) * picos_per_byte);
             start.saturating_add(head.max(1)).saturating_add(latency)
         });
-        self.hand_over(far, packet, arrival);
+        self.hand_over(far, &packet, (at, packet.path), arrival);
         left
     }
 
-    /// Lets the other end of a channel have a packet; its last byte arrives at an instant.
+    /// Lets the other end of a channel have a packet at an instant, with the path from there; its last byte arrives at another one.
     #[inline(always)]
-    fn hand_over(&mut self, far: Far, packet: Packet, arrival: u64) {
+    fn hand_over(&mut self, far: Far, packet: &Packet, (at, path): (u64, u32), arrival: u64) {
         match far {
-            Far::Host { host, .. } if self.ends_at(host, &packet) => self.deliver(host, packet, arrival),
+            Far::Host { host, .. } if self.ends_at(host, packet.message, path) => {
+                self.deliver(host, &packet.moved((at, path)), arrival);
+            }
             Far::Switch { node, ring } | Far::Host { node, ring, .. } => {
-                if self.push(node, ring, packet) {
-                    self.set_arrival(node, packet.at);
+                if self.push(node, ring, packet, (at, path)) {
+                    self.set_arrival(node, at);
                 }
             }
             Far::Remote { region, input } => {
-                let mut packet = packet;
+                let mut packet = packet.moved((at, path));
                 if packet.message.communicator().is_none() {
                     packet.path -= self.routes.known_pair(packet.message).path;
                 }
@@ -172,10 +177,9 @@ impl Fabric<'_, '_> {
 
     /// Returns whether a packet that reaches a host does not go on from there, as none does in an operation of switches.
     #[inline(always)]
-    pub(super) fn ends_at(&self, host: HostId, packet: &Packet) -> bool {
-        let is_last_part =
-            || !self.machine.routes_at_hosts() || TorusWay(packet.path).ends_at(packet.message.dst.get());
-        (host == packet.message.dst && is_last_part()) || packet.message.communicator().is_some()
+    pub(super) fn ends_at(&self, host: HostId, message: MessageKey, path: u32) -> bool {
+        let is_last_part = || !self.machine.routes_at_hosts() || TorusWay(path).ends_at(message.dst.get());
+        (host == message.dst && is_last_part()) || message.communicator().is_some()
     }
 
     /// Takes in that the first packet on its way to a node reaches it at an instant.
@@ -188,12 +192,12 @@ impl Fabric<'_, '_> {
         }
     }
 
-    /// Puts a packet into a ring; returns whether it is the only one there.
+    /// Puts a packet into a ring, with its arrival and path; returns whether it is the only one there.
     #[inline(always)]
-    pub(super) fn push(&mut self, node: u32, ring: u32, packet: Packet) -> bool {
+    pub(super) fn push(&mut self, node: u32, ring: u32, packet: &Packet, (at, path): (u64, u32)) -> bool {
         let packets = &mut self.rings[ring as usize];
         let was_empty = packets.is_empty();
-        packets.push_back(packet);
+        packets.push(packet, (at, path));
         if was_empty {
             let Node { first_input, first_word, .. } = self.nodes[node as usize];
             let input = ring - first_input;

@@ -44,6 +44,9 @@ impl Fabric<'_, '_> {
             return;
         }
         self.list_arrivals(node, now, now);
+        if self.order.is_empty() && self.is_plain && !self.machine.routes_at_hosts() {
+            return self.catch_up_plainly(node, now);
+        }
         let mut sources = self.order.len();
         let Node { first_port, outputs, .. } = self.nodes[node as usize];
         let base = now.saturating_sub(MAX_WINDOW);
@@ -66,7 +69,7 @@ impl Fabric<'_, '_> {
                 let mut packet = self.take_arrival(node, place);
                 let tail = self.tail_of(&packet, place);
                 let port = self.route(node, &mut packet, None);
-                self.send(port, packet, tail);
+                self.send(port, &packet, (packet.at, packet.path), tail);
                 continue;
             }
             let (mut packet, mut port) = self.injected[(key & (INJECTED - 1)) as u32 as usize];
@@ -74,13 +77,35 @@ impl Fabric<'_, '_> {
                 port = self.route(node, &mut packet, None);
             }
             // All of a packet is there when it leaves its host.
-            let left = self.send(port, packet, Some(packet.at));
+            let left = self.send(port, &packet, (packet.at, packet.path), Some(packet.at));
             if packet.is_last() {
                 self.reports.push(Report { at: left, message: packet.message, kind: ReportKind::Left });
             }
         }
         self.counts.hops += order.len() as u64;
         self.order = order;
+    }
+
+    /// Sends the packets of a host's own messages that leave before now, where it forwards none before now, and only queues delay them. No
+    /// output depends on another one.
+    fn catch_up_plainly(&mut self, node: u32, now: u64) {
+        let Node { first_port, outputs, .. } = self.nodes[node as usize];
+        for port in first_port..first_port + outputs {
+            loop {
+                let at = self.injections[port as usize].free_at;
+                if at >= now {
+                    break;
+                }
+                let Some(packet) = self.take_injected(port, at) else { break };
+                let time = self.ports[port as usize].time(packet.bytes, self.machine.packet_size());
+                self.injections[port as usize].free_at = at.saturating_add(time);
+                let left = self.send(port, &packet, (at, packet.path), None);
+                self.counts.hops += 1;
+                if packet.is_last() {
+                    self.reports.push(Report { at: left, message: packet.message, kind: ReportKind::Left });
+                }
+            }
+        }
     }
 
     /// Takes the packets that messages put into the output queue of a port before now.
@@ -110,7 +135,7 @@ impl Fabric<'_, '_> {
     pub(super) fn take_injected(&mut self, port: u32, at: u64) -> Option<Packet> {
         let Self { machine, ports, injections, streams, reports, .. } = self;
         let queue = &mut injections[port as usize].queue;
-        let place = queue.pop_front()?;
+        let place = *queue.front()?;
         let stream = &mut streams[place as usize];
         let packet = stream.next_packet(at, &machine.parameters);
         let message = packet.message;
@@ -119,15 +144,17 @@ impl Fabric<'_, '_> {
             stream.count_sent(at, packet.bytes, time);
         }
         if packet.is_last() {
+            queue.pop_front();
             if stream.is_over() {
                 self.stream_places.remove(&message);
                 self.free_streams.push(place);
             }
         } else if stream.check_limit(at) {
+            queue.pop_front();
             let known = stream.waits.flatten();
             reports.extend(known.map(|at| Report { at, message, kind: ReportKind::Resumed }));
-        } else {
-            queue.push_back(place);
+        } else if queue.len() > 1 {
+            queue.rotate_left(1);
         }
         Some(packet)
     }

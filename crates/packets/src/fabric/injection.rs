@@ -149,6 +149,11 @@ impl Stream {
         self.limit = Some(limit);
     }
 
+    /// Returns the number of packets that are left, if the message never waits.
+    fn packets_if_unlimited(&self) -> Option<u32> {
+        (self.limit.is_none() && self.control.is_none()).then_some(self.packets - self.sent)
+    }
+
     /// Returns the number of packets after which the message waits, if the last of them is sent at an instant.
     fn packets_until_wait(&self, at: u64) -> u32 {
         if self.control.is_some() {
@@ -208,6 +213,12 @@ impl Injection {
             return IDLE;
         }
         let mut at = self.free_at;
+        if let ([place], []) = self.queue.as_slices()
+            && let Some(more) = streams[*place as usize].packets_if_unlimited()
+        {
+            let last = at.saturating_add(u64::from(more - 1).saturating_mul(time));
+            return latest.min(last.saturating_add(1));
+        }
         for round in 1.. {
             for &place in &self.queue {
                 let stream = &streams[place as usize];

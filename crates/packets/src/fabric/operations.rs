@@ -138,9 +138,7 @@ impl Fabric<'_, '_> {
     }
 
     fn send_copy(&mut self, port: u32, packet: &Packet, way: TreeWay, tail: Option<u64>) {
-        let mut packet = *packet;
-        packet.path = way.0;
-        self.send(port - self.first_port, packet, tail);
+        self.send(port - self.first_port, packet, (packet.at, way.0), tail);
         self.counts.hops += 1;
     }
 }

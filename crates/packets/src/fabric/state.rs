@@ -7,6 +7,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::delivery::Partial;
 use super::injection::{Answer, Injection, Stream};
 use super::nodes::{IDLE, NodeQueue};
+use super::ring::Ring;
 use super::{Fabric, FabricCounts, Report, operations};
 use crate::packet::{MessageKey, visit_busy_until, visit_picos};
 
@@ -148,7 +149,7 @@ impl Fabric<'_, '_> {
         let routes = &self.routes;
         let first = |MessageKey { src, dst, .. }| routes.pairs.get(&(src, dst)).map_or(0, |pair| pair.path);
         let waiting = self.buffers.iter_mut().flat_map(|buffers| buffers.packets());
-        for packet in self.rings.iter_mut().flatten().chain(waiting) {
+        for packet in self.rings.iter_mut().flat_map(Ring::iter_mut).chain(waiting) {
             packet.path = by(packet.path, first(packet.message));
         }
         for &place in self.stream_places.values() {
