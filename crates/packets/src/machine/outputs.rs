@@ -1,5 +1,6 @@
 //! Outputs of nodes that lie on shortest ways to each host.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -62,8 +63,29 @@ struct Target {
     delivery: Option<(u32, u32)>,
 }
 
-/// Numbers of sets of outputs, with the shares of each.
-type KnownSets = FxHashMap<(Vec<u32>, Vec<u32>), u16>;
+/// Sets of outputs of a node, with the shares of each.
+#[derive(Clone, Default)]
+struct KnownSets {
+    sets: Vec<(Vec<u32>, Vec<u32>)>,
+    numbers: FxHashMap<(Vec<u32>, Vec<u32>), u16>,
+    /// The set that was looked for last.
+    last: u16,
+}
+
+impl KnownSets {
+    /// Returns the number of a set. Most often it is that of the target before.
+    fn number(&mut self, outputs: &[u32], shares: &[u32]) -> u16 {
+        let is_last = |set: &(Vec<u32>, Vec<u32>)| set.0 == outputs && set.1 == shares;
+        if !self.sets.get(usize::from(self.last)).is_some_and(is_last) {
+            let (set, next) = ((outputs.to_vec(), shares.to_vec()), self.sets.len() as u16);
+            self.last = *self.numbers.entry(set.clone()).or_insert(next);
+            if self.last == next {
+                self.sets.push(set);
+            }
+        }
+        self.last
+    }
+}
 
 impl OutputTables {
     /// Makes the tables of ways that avoid failed links. `rates` has what is left of the bandwidth of each link, `places` the place of each
@@ -186,6 +208,7 @@ impl OutputTable {
         }
         let has_shares = *weights == Weights::Capacity || given.has_weights();
         let mut known = vec![KnownSets::default(); nodes.len()];
+        let (mut ports_of_node, mut rates_of_node) = (Vec::new(), Vec::new());
         let (mut sets, mut longest_way) = (vec![0_u16; entries as usize], 0);
         for (target, &node) in target_nodes.iter().enumerate() {
             let forwards = |node| forwards || !is_host(node);
@@ -196,8 +219,8 @@ impl OutputTable {
                 return Err(PacketError::Disconnected { src: name(src), dst: name(dst) });
             }
             let around = match outage.off[..] {
-                [] => distances.clone(),
-                _ => distances_to(graph, node, forwards, is_up),
+                [] => Cow::Borrowed(&distances),
+                _ => Cow::Owned(distances_to(graph, node, forwards, is_up)),
             };
             // The link to a host with one cable comes after its switch.
             let last = if is_host(node) { 0 } else { 1 };
@@ -212,7 +235,7 @@ impl OutputTable {
             for place in order {
                 let NodeEntry { node, first_port, .. } = nodes[place];
                 let is_cut_off = around[node.index()].is_none();
-                let distances = if is_cut_off { &distances } else { &around };
+                let distances = if is_cut_off { &distances } else { &*around };
                 let shortest = |output: u32| {
                     let to = graph.channel(output).to;
                     let is_nearer = |left| distances[node.index()] == Some(left + 1);
@@ -227,26 +250,29 @@ impl OutputTable {
                     };
                     Some((port, weight?))
                 });
-                let (outputs, rates): (Vec<u32>, Vec<f64>) = outputs.unzip();
-                if !outputs.is_empty() {
+                let (ports, rates) = (&mut ports_of_node, &mut rates_of_node);
+                ports.clear();
+                rates.clear();
+                for (port, rate) in outputs {
+                    ports.push(port);
+                    rates.push(rate);
+                }
+                if !ports.is_empty() {
                     capacities[node.index()] = rates.iter().sum();
                 }
                 let shares = match has_shares {
-                    true if given.is_some() || *weights == Weights::Capacity => shares(&rates),
-                    true => shares(&vec![1.0; outputs.len()]),
+                    true if given.is_some() || *weights == Weights::Capacity => shares(rates),
+                    true => shares(&vec![1.0; ports.len()]),
                     false => Vec::new(),
                 };
-                let next = known[place].len() as u16;
-                sets[place * target_count + target] = *known[place].entry((outputs, shares)).or_insert(next);
+                sets[place * target_count + target] = known[place].number(ports, &shares);
             }
         }
         let (mut first_sets, mut set_ports, mut ports, mut shares) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for known in known {
             first_sets.push(set_ports.len() as u32);
-            let mut known: Vec<_> = known.into_iter().collect();
-            known.sort_unstable_by_key(|(_, number)| *number);
-            for ((outputs, of_outputs), _) in known {
+            for (outputs, of_outputs) in known.sets {
                 set_ports.push(ports.len() as u32..(ports.len() + outputs.len()) as u32);
                 ports.extend(outputs);
                 shares.extend(of_outputs);
