@@ -4,6 +4,8 @@
 pub(crate) mod contention;
 #[path = "forward/epochs.rs"]
 mod epochs;
+#[path = "forward/nested.rs"]
+mod nested;
 #[path = "forward/programs.rs"]
 pub(crate) mod programs;
 #[path = "forward/windows.rs"]

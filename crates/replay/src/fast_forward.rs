@@ -22,6 +22,7 @@ use pdes_core::{
 };
 use serde::{Deserialize, Serialize};
 use timeline::Spool;
+use trace_mmap::LoopRun;
 
 use crate::checkpoint::{CheckpointPlan, CheckpointSummary, FreeRunning, Segmented, run_to_end};
 use crate::simulation::{MemberRun, RunError, Simulation, sum};
@@ -29,6 +30,9 @@ use crate::simulation::{MemberRun, RunError, Simulation, sum};
 /// Number of cuts without a recurrence after which their distance doubles: a network may need more than a hundred iterations until
 /// it comes to rest, but a program that never repeats should not be compared forever.
 const MAX_FRUITLESS_CUTS: u32 = 32;
+
+/// The same in nested loops, which run again and have short iterations.
+const MAX_FRUITLESS_NESTED_CUTS: u32 = 8;
 
 /// Iterations that were counted instead of replayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,7 +128,7 @@ impl<M: Machine> Simulated<'_, '_, M> {
 struct RecurrenceSearch {
     /// Ranks of this process that stop at the boundaries of their iterations, by index, and the loops in which they are.
     stopping: Vec<usize>,
-    loops: Vec<Option<u64>>,
+    loops: Vec<Option<LoopRun>>,
     /// Number of iteration boundaries passed until now, and the instant and the boundaries of each cut in these loops, by the hash of the
     /// observation.
     boundaries: u64,
@@ -196,6 +200,12 @@ impl RecurrenceSearch {
         Ok(at)
     }
 
+    /// Returns whether some rank of any process is in a nested loop.
+    fn are_nested(&self, cluster: &mut Cluster) -> Result<bool, RunError> {
+        let own = self.loops.iter().flatten().any(LoopRun::is_nested);
+        Ok(sum(cluster, own.into())? > 0)
+    }
+
     /// Returns the number of boundaries to the next cut.
     fn compare<M: Machine>(
         &mut self,
@@ -203,14 +213,16 @@ impl RecurrenceSearch {
         now: &mut SimTime,
         simulated: &mut Simulated<'_, '_, M>,
     ) -> Result<u64, RunError> {
-        let loop_id = |&stopping: &usize| simulated.processes[stopping].at_cut().loop_id();
-        let loops: Vec<Option<u64>> = self.stopping.iter().map(loop_id).collect();
+        let loop_run = |&stopping: &usize| simulated.processes[stopping].at_cut().loop_run();
+        let loops: Vec<Option<LoopRun>> = self.stopping.iter().map(loop_run).collect();
         let is_same = std::mem::replace(&mut self.loops, loops) == self.loops;
         if common(cluster, is_same.then_some(()))?.is_none() {
             self.reset();
         }
         self.fruitless += 1;
-        if self.fruitless == MAX_FRUITLESS_CUTS {
+        if self.fruitless == MAX_FRUITLESS_CUTS
+            || self.fruitless == MAX_FRUITLESS_NESTED_CUTS && self.are_nested(cluster)?
+        {
             (self.stride, self.fruitless) = (self.stride.saturating_mul(2), 0);
         }
         let candidate = self.candidate.take();

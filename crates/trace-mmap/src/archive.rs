@@ -47,8 +47,10 @@ pub(crate) use directory::Directory;
 pub use error::{ArchiveError, WriteError};
 pub use info::{Info, PairTraffic, Storage};
 pub(crate) use insert_cursor::InsertCursor;
-pub(crate) use iteration_boundaries::{IterationBoundaries, ReadPosition};
-pub use iteration_boundaries::{IterationBoundary, IterationInProgress};
+pub(crate) use iteration_boundaries::{
+    IterationBoundaries, MIN_SHARE_INVERSE, ReadPosition, SkippedIterations,
+};
+pub use iteration_boundaries::{IterationBoundary, IterationInProgress, LoopRun};
 pub use layout::MAGIC;
 pub(crate) use layout::MAX_DEPTH;
 pub use measured_times::write_with_measured_times;

@@ -91,7 +91,7 @@ mod window;
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
 pub use archive::{
     AmountChange, AmountSum, ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut,
-    Damage, Finding, Folding, Info, IterationBoundary, IterationInProgress, MAGIC as ARCHIVE_MAGIC,
+    Damage, Finding, Folding, Info, IterationBoundary, IterationInProgress, LoopRun, MAGIC as ARCHIVE_MAGIC,
     MessageChange, PairTraffic, SentMessage, Storage, StructureError, Summary, UnmodelledCalls, WriteError,
     check, check_collectives, convert, cut, sum_amounts, write_archive, write_programs, write_with_amounts,
     write_with_measured_times, write_with_messages,

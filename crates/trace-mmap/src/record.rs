@@ -110,6 +110,16 @@ impl Record {
         Self::pack(LOOP_BEGIN, 0, skip, count)
     }
 
+    /// Returns the begin of a loop, nested in others, whose iterations have boundaries: the slot tells it, in memory only.
+    pub(crate) fn with_boundaries(self, has_boundaries: bool) -> Self {
+        self.with_slot(Slot::new(has_boundaries.into()))
+    }
+
+    /// Returns whether the iterations of the nested loop have boundaries.
+    pub(crate) fn has_boundaries(self) -> bool {
+        self.slot() != Slot::new(0)
+    }
+
     /// Creates the end of a loop.
     pub(crate) fn loop_end() -> Self {
         Self::pack(LOOP_END, 0, 0, 0)

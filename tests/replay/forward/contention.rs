@@ -16,7 +16,7 @@ use super::{EAGER, PROTOCOLS, digest, digest_of_one, fold, replay_in_parts, writ
 use crate::command_line::{Folder, command};
 use crate::determinism::committed_platform;
 
-const TREE: &str = "platform.topology={ kind = 'fat_tree', levels = [{ children = 4, parents = 1 }, { children = 4, parents = 2 }], \
+pub(super) const TREE: &str = "platform.topology={ kind = 'fat_tree', levels = [{ children = 4, parents = 1 }, { children = 4, parents = 2 }], \
                     speed = '10Gf', bandwidth = '12.5GBps', latency = '500ns' }";
 const TORUS: &str = "platform.topology={ kind = 'torus', dims = [4, 2, 2], speed = '10Gf', bandwidth = '12.5GBps', latency = '500ns' }";
 const DRAGONFLY: &str = "platform.topology={ kind = 'dragonfly', groups = 2, chassis = 2, blades = 2, nodes = 2, speed = '10Gf', \

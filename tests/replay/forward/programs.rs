@@ -83,13 +83,18 @@ pub(crate) fn program(
     (count, body): (u64, &[Phase]),
     after: &[Phase],
 ) -> Vec<Item> {
-    let part = |phases: &[Phase]| phases.iter().flat_map(|phase| phase.part(me, ranks)).collect::<Vec<_>>();
+    let part = |phases| part(phases, me, ranks);
     let mut program = vec![Item::Op(Op::Init)];
     program.extend(part(before));
     program.push(Item::Loop { count, body: part(body) });
     program.extend(part(after));
     program.push(Item::Op(Op::Finalize));
     program
+}
+
+/// Returns some phases of a rank.
+pub(crate) fn part(phases: &[Phase], me: u32, ranks: u32) -> Vec<Item> {
+    phases.iter().flat_map(|phase| phase.part(me, ranks)).collect()
 }
 
 impl Phase {

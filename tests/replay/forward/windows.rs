@@ -26,7 +26,7 @@ fn replay(trace: &Path, settings: &[&str], threads: usize, jitter: u64) -> Outco
 
 /// Replays with fast-forwarding on several numbers of threads, and expects the result of a complete replay on one; returns the
 /// iterations skipped.
-fn check(trace: &Path, settings: &[&str]) -> Vec<FastForward> {
+pub(super) fn check(trace: &Path, settings: &[&str]) -> Vec<FastForward> {
     let expected = replay(trace, settings, 1, 7);
     let forwarded = [settings, &["engine.fast_forward=true"]].concat();
     let of_threads = |(threads, jitter)| {

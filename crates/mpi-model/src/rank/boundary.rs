@@ -2,7 +2,7 @@
 
 use pdes_core::StateVisitor;
 use serde::{Deserialize, Serialize};
-use trace_mmap::{IterationBoundary, IterationInProgress};
+use trace_mmap::{IterationBoundary, IterationInProgress, LoopRun};
 
 use super::RankProcess;
 use crate::machine::Machine;
@@ -57,8 +57,8 @@ pub enum Interval {
 
 impl RankAtCut {
     /// Returns the loop in which the rank is; `None` at the end.
-    pub fn loop_id(&self) -> Option<u64> {
-        self.iteration.map(|iteration| iteration.boundary.loop_id)
+    pub fn loop_run(&self) -> Option<LoopRun> {
+        self.iteration.map(|iteration| iteration.boundary.loop_run)
     }
 
     /// Returns how often the last `iterations` can be repeated, as far as this rank alone tells; `None` at its end.
@@ -79,7 +79,7 @@ impl RankAtCut {
         let (now, earlier) = (now.boundary, earlier.boundary);
         let count = now.completed_equal.checked_sub(earlier.completed_equal).filter(|&count| count > 0)?;
         // The iterations between are of those that are alike, and not of others before them.
-        if now.loop_id != earlier.loop_id
+        if now.loop_run != earlier.loop_run
             || earlier.upcoming_equal.checked_sub(count) != Some(now.upcoming_equal)
         {
             return None;

@@ -43,7 +43,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             return false;
         };
         // Equal iterations have the same actions, so that their number tells the position.
-        visitor.compare(&(false, iteration.boundary.loop_id, iteration.actions_read));
+        visitor.compare(&(false, iteration.boundary.loop_run, iteration.actions_read));
         true
     }
 }

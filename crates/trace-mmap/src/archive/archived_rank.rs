@@ -6,7 +6,7 @@ use pdes_core::Rank;
 
 use crate::archive::rows::{ArchivedOutgoingRow, IncomingRow, OutgoingRow, Row, Span};
 use crate::archive::tally::Traffic;
-use crate::archive::unroll::{OutermostLoops, Unrolled};
+use crate::archive::unroll::{LoopBodies, Unrolled};
 use crate::archive::{Archive, Damage, Shard};
 use crate::column::{ActionCountChanges, Column};
 use crate::record::{ACTION_KINDS, COLUMN, LOOP_BEGIN, LOOP_END, Limits, OPTIONAL, Record};
@@ -65,12 +65,12 @@ impl Program {
 
     /// Returns the unrolled program; `None` if it has no loops, is long, or is damaged. Damage is then reported when the program
     /// is read in place.
-    pub(crate) fn unrolled(&self, shard: &Shard, outermost: OutermostLoops) -> Option<&Unrolled> {
+    pub(crate) fn unrolled(&self, shard: &Shard, bodies: LoopBodies) -> Option<&Unrolled> {
         let is_worth_it = self.depth > 0 && self.records <= MAX_UNROLLED;
-        let unroll = || is_worth_it.then(|| Unrolled::new(self.records(shard), outermost))?;
-        let unrolled = match outermost {
-            OutermostLoops::Replicated => &self.unrolled,
-            OutermostLoops::Kept => &self.inner_unrolled,
+        let unroll = || is_worth_it.then(|| Unrolled::new(self.records(shard), bodies))?;
+        let unrolled = match bodies {
+            LoopBodies::Replicated => &self.unrolled,
+            LoopBodies::Kept => &self.inner_unrolled,
         };
         unrolled.get_or_init(unroll).as_ref()
     }

@@ -1,5 +1,9 @@
-//! Boundaries between iterations of outermost loops, and how many upcoming iterations equal the last one. A replay that reaches
-//! a steady state can skip these.
+//! Boundaries between iterations of loops, and how many upcoming iterations equal the last one. A replay that reaches a steady
+//! state can skip these.
+//!
+//! Loops whose bodies are [kept](crate::archive::unroll::LoopBodies::Kept) have boundaries. Those of a nested loop count where the
+//! iteration around it does not begin at a boundary itself: in the first one of its loop, where iterations around differ, and after
+//! one in which nested iterations were skipped.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,20 +15,36 @@ const MAX_VALUES_PER_ITERATION: u64 = 1 << 20;
 
 /// Equal iterations have boundaries only if they hold at least 1/64 of the actions of their rank: stopping at others costs more
 /// than it can save.
-const MIN_SHARE_INVERSE: u64 = 64;
+pub(crate) const MIN_SHARE_INVERSE: u64 = 64;
 
-/// The boundary between two iterations of an outermost loop that is followed by iterations equal to the last one.
+/// Identifies the run of a loop among all those of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LoopRun {
+    /// Index of the first record of its body.
+    body: u64,
+    /// Number of the run among those of nested loops, from 1; 0 for an outermost loop, which runs once.
+    nested: u64,
+}
+
+impl LoopRun {
+    /// Returns whether the loop is nested in another one.
+    pub fn is_nested(&self) -> bool {
+        self.nested > 0
+    }
+}
+
+/// The boundary between two iterations of a loop that is followed by iterations equal to the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IterationBoundary {
-    /// Identifies the loop among those of the rank.
-    pub loop_id: u64,
+    /// The loop in which it lies.
+    pub loop_run: LoopRun,
     /// Number of upcoming iterations with the same actions and amounts as the last one; at least one.
     pub upcoming_equal: u64,
     /// Number of consecutive equal iterations up to here; at least one.
     pub completed_equal: u64,
 }
 
-/// An iteration of an outermost loop that equals the last one, and how much of it is done.
+/// An iteration that equals the last one of its loop, and how much of it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IterationInProgress {
     /// The boundary at which it began. The iteration is the first of the upcoming ones.
@@ -35,13 +55,31 @@ pub struct IterationInProgress {
     pub actions: u64,
 }
 
-/// Tracks the iterations of the current outermost loop of a cursor.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Tracks the iterations of the current loops of a cursor that have boundaries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct IterationBoundaries {
+    outermost: LoopIterations,
+    /// `None` if no nested loop of the rank has boundaries.
+    nested: Option<Box<NestedLoop>>,
+}
+
+/// Tracks the nested loop with boundaries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct NestedLoop {
+    /// Number of loops in progress, this one and those around it; 0 outside of it.
+    depth: usize,
+    /// Number of nested loops begun.
+    runs: u64,
+    iterations: LoopIterations,
+}
+
+/// Tracks the iterations of a loop.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct LoopIterations {
     /// Index of the first record of the body.
     body: u64,
     /// Index of the record after the end of the loop, which is known after one iteration.
-    pub(crate) after_loop: u64,
+    after_loop: u64,
     /// Number of completed iterations.
     completed: u64,
     /// Read position at the start of this iteration.
@@ -56,10 +94,25 @@ pub(crate) struct IterationBoundaries {
     has_begun_at_boundary: bool,
     /// True if the cursor stops there.
     is_at_boundary: bool,
+    /// Iterations of a nested loop were skipped in this iteration: it can be compared with no other.
+    is_incomplete: bool,
     /// Number of boundaries that the cursor passes over before it stops at one.
-    pub(crate) boundaries_to_pass: u64,
+    boundaries_to_pass: u64,
     /// Uses of the columns that are not constant.
     column_uses: Box<[ColumnUse]>,
+}
+
+/// Iterations that were skipped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SkippedIterations {
+    /// Number of loops in progress, that of the iterations and those around it.
+    pub(crate) depth: usize,
+    /// Number of actions before the position behind them.
+    pub(crate) position: u64,
+    /// Number of their records, without loop begins and ends.
+    pub(crate) records: u64,
+    /// Index of the record after the end of the loop.
+    pub(crate) after_loop: u64,
 }
 
 /// Read position of a cursor.
@@ -72,7 +125,7 @@ pub(crate) struct ReadPosition {
     pub(crate) inserts: InsertCursor,
 }
 
-/// Use of a column by an outermost loop.
+/// Use of a column by a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ColumnUse {
     column: u32,
@@ -83,7 +136,125 @@ struct ColumnUse {
 }
 
 impl IterationBoundaries {
-    pub(crate) fn new(rank: &ArchivedRank) -> Self {
+    pub(crate) fn new(rank: &ArchivedRank, has_nested: bool) -> Self {
+        let outermost = LoopIterations::new(rank);
+        let nested =
+            has_nested.then(|| Box::new(NestedLoop { depth: 0, runs: 0, iterations: outermost.clone() }));
+        Self { outermost, nested }
+    }
+
+    /// Returns whether a saved state is one of the same rank, at most `depth` loops deep.
+    pub(super) fn is_of_rank_of(&self, saved: &Self, depth: usize) -> bool {
+        self.outermost.has_columns_of(&saved.outermost)
+            && match (&self.nested, &saved.nested) {
+                (Some(own), Some(saved)) => {
+                    own.iterations.has_columns_of(&saved.iterations) && saved.depth <= depth
+                }
+                (own, saved) => own.is_none() && saved.is_none(),
+            }
+    }
+
+    /// Returns the boundary at `position`, if there is one.
+    pub(crate) fn boundary_at(&self, position: u64) -> Option<IterationBoundary> {
+        let nested = self.nested_in_progress();
+        let nested = nested.and_then(|nested| nested.iterations.boundary_at(position, nested.runs));
+        nested.or_else(|| self.outermost.boundary_at(position, 0))
+    }
+
+    /// Returns the iteration in progress at `position` if it began at a boundary.
+    pub(crate) fn in_progress_at(&self, position: u64) -> Option<IterationInProgress> {
+        let nested = self.nested_in_progress();
+        let nested = nested.and_then(|nested| nested.iterations.in_progress_at(position, nested.runs));
+        nested.or_else(|| self.outermost.in_progress_at(position, 0))
+    }
+
+    /// Returns the nested loop in progress.
+    fn nested_in_progress(&self) -> Option<&NestedLoop> {
+        self.nested.as_deref().filter(|nested| nested.depth > 0)
+    }
+
+    /// Returns the loop in which an iteration began at a boundary, the outermost one if none did, and its depth.
+    fn current(&mut self) -> (&mut LoopIterations, usize) {
+        match self.nested.as_deref_mut().filter(|nested| nested.depth > 0) {
+            Some(NestedLoop { depth, iterations, .. }) if iterations.has_begun_at_boundary => {
+                (iterations, *depth)
+            }
+            _ => (&mut self.outermost, 1),
+        }
+    }
+
+    /// Makes the cursor pass over the next `boundaries` of the current loop.
+    pub(crate) fn pass(&mut self, boundaries: u64) {
+        self.current().0.boundaries_to_pass = boundaries;
+    }
+
+    /// Begins to track a loop, `depth` loops deep.
+    pub(crate) fn enter_loop(
+        &mut self,
+        depth: usize,
+        body: u64,
+        reached: ReadPosition,
+        prefetched: &PrefetchedColumns<'_>,
+    ) {
+        let Some(nested) = self.nested.as_deref_mut().filter(|_| depth > 1) else {
+            return self.outermost.enter_loop(body, reached, prefetched);
+        };
+        (nested.depth, nested.runs) = (depth, nested.runs + 1);
+        nested.iterations.enter_loop(body, reached, prefetched);
+    }
+
+    /// Notes that `depth` loops are in progress.
+    pub(crate) fn leave_to(&mut self, depth: usize) {
+        if let Some(nested) = &mut self.nested
+            && nested.depth > depth
+        {
+            nested.depth = 0;
+        }
+    }
+
+    /// Records the end of an iteration, `depth` loops deep and before the record `behind` that follows the loop, with `left` iterations
+    /// to come; returns whether the cursor stops at this boundary.
+    pub(crate) fn end_iteration(
+        &mut self,
+        (depth, behind): (usize, u64),
+        left: u64,
+        reached: ReadPosition,
+        prefetched: &PrefetchedColumns<'_>,
+        rank: &ArchivedRank,
+    ) -> Result<bool, Damage> {
+        let Self { outermost, nested } = self;
+        let iterations = match nested {
+            _ if depth == 1 => outermost,
+            Some(nested) if nested.depth == depth && !outermost.has_begun_at_boundary => {
+                &mut nested.iterations
+            }
+            _ => return Ok(false),
+        };
+        iterations.after_loop = behind;
+        iterations.end_iteration(left, reached, prefetched, rank)
+    }
+
+    /// Skips `iterations` upcoming iterations of the current loop, which equal the last one.
+    pub(crate) fn skip_iterations(
+        &mut self,
+        iterations: u64,
+        prefetched: &mut PrefetchedColumns<'_>,
+    ) -> SkippedIterations {
+        let (current, depth) = self.current();
+        current.skip_iterations(iterations, prefetched);
+        let skipped = SkippedIterations {
+            depth,
+            position: current.iteration_start.actions,
+            records: current.records_per_iteration.saturating_mul(iterations),
+            after_loop: current.after_loop,
+        };
+        self.outermost.is_incomplete |= depth > 1;
+        skipped
+    }
+}
+
+impl LoopIterations {
+    fn new(rank: &ArchivedRank) -> Self {
         let columns = (0..)
             .zip(&rank.class.columns[..rank.class.program_columns])
             .filter(|(_, column)| !column.is_constant());
@@ -92,39 +263,33 @@ impl IterationBoundaries {
         Self { column_uses: columns, ..Self::default() }
     }
 
-    /// Returns whether a saved state is one of the same rank.
-    pub(super) fn is_of_rank_of(&self, other: &Self) -> bool {
+    fn has_columns_of(&self, other: &Self) -> bool {
         let columns = |of: &Self| of.column_uses.iter().map(|uses| uses.column).collect::<Vec<_>>();
         columns(self) == columns(other)
     }
 
     /// Returns the boundary at `position`, if there is one.
-    pub(crate) fn boundary_at(&self, position: u64) -> Option<IterationBoundary> {
-        let Self { body, upcoming_equal, completed_equal, .. } = *self;
-        (self.is_at_boundary && self.iteration_start.actions == position).then_some(IterationBoundary {
-            loop_id: body,
-            upcoming_equal,
-            completed_equal,
-        })
+    fn boundary_at(&self, position: u64, nested: u64) -> Option<IterationBoundary> {
+        let is_there = self.is_at_boundary && self.iteration_start.actions == position;
+        is_there.then(|| self.boundary(nested))
     }
 
     /// Returns the iteration in progress at `position` if it began at a boundary.
-    pub(crate) fn in_progress_at(&self, position: u64) -> Option<IterationInProgress> {
-        let Self { body, upcoming_equal, completed_equal, .. } = *self;
+    fn in_progress_at(&self, position: u64, nested: u64) -> Option<IterationInProgress> {
         self.has_begun_at_boundary.then(|| IterationInProgress {
-            boundary: IterationBoundary { loop_id: body, upcoming_equal, completed_equal },
+            boundary: self.boundary(nested),
             actions_read: position.saturating_sub(self.iteration_start.actions),
             actions: self.actions_per_iteration,
         })
     }
 
-    /// Begins to track an outermost loop.
-    pub(crate) fn enter_loop(
-        &mut self,
-        body: u64,
-        reached: ReadPosition,
-        prefetched: &PrefetchedColumns<'_>,
-    ) {
+    fn boundary(&self, nested: u64) -> IterationBoundary {
+        let Self { body, upcoming_equal, completed_equal, .. } = *self;
+        IterationBoundary { loop_run: LoopRun { body, nested }, upcoming_equal, completed_equal }
+    }
+
+    /// Begins to track a loop.
+    fn enter_loop(&mut self, body: u64, reached: ReadPosition, prefetched: &PrefetchedColumns<'_>) {
         (self.body, self.iteration_start) = (body, reached);
         (
             self.completed,
@@ -132,13 +297,14 @@ impl IterationBoundaries {
             self.completed_equal,
             self.has_begun_at_boundary,
             self.is_at_boundary,
+            self.is_incomplete,
             self.boundaries_to_pass,
-        ) = (0, 0, 0, false, false, 0);
+        ) = (0, 0, 0, false, false, false, 0);
         self.column_uses.iter_mut().for_each(|uses| uses.used_before = prefetched.taken(uses.column));
     }
 
     /// Records the end of an iteration, with `left` iterations to come; returns whether the cursor stops at this boundary.
-    pub(crate) fn end_iteration(
+    fn end_iteration(
         &mut self,
         left: u64,
         reached: ReadPosition,
@@ -153,7 +319,9 @@ impl IterationBoundaries {
             let used = prefetched.taken(uses.column);
             (uses.per_iteration, uses.used_before) = (used.saturating_sub(uses.used_before), used);
         }
-        if self.upcoming_equal > 0 {
+        if std::mem::take(&mut self.is_incomplete) {
+            self.upcoming_equal = 0;
+        } else if self.upcoming_equal > 0 {
             (self.upcoming_equal, self.completed_equal) = (self.upcoming_equal - 1, self.completed_equal + 1);
         } else if self.completed.is_power_of_two() {
             // Searching only after 1, 2, 4, 8, ... iterations bounds the cost if amounts never repeat.
@@ -183,7 +351,7 @@ impl IterationBoundaries {
     }
 
     /// Skips `iterations` upcoming iterations, which equal the last one.
-    pub(crate) fn skip_iterations(&mut self, iterations: u64, prefetched: &mut PrefetchedColumns<'_>) {
+    fn skip_iterations(&mut self, iterations: u64, prefetched: &mut PrefetchedColumns<'_>) {
         self.completed += iterations;
         self.upcoming_equal -= iterations;
         self.iteration_start.actions += self.actions_per_iteration.saturating_mul(iterations);
@@ -195,16 +363,6 @@ impl IterationBoundaries {
         }
         self.has_begun_at_boundary &= self.upcoming_equal > 0;
         self.is_at_boundary &= self.upcoming_equal > 0;
-    }
-
-    /// Returns the number of actions before this iteration.
-    pub(crate) fn position(&self) -> u64 {
-        self.iteration_start.actions
-    }
-
-    /// Returns the number of records of the last iteration, without loop begins and ends.
-    pub(crate) fn records_per_iteration(&self) -> u64 {
-        self.records_per_iteration
     }
 }
 

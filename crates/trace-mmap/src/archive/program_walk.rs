@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::archive::layout::MAX_DEPTH;
-use crate::archive::unroll::{OutermostLoops, Unrolled};
-use crate::archive::{ArchivedRank, Damage, IterationBoundaries, ReadPosition};
+use crate::archive::unroll::{LoopBodies, Unrolled};
+use crate::archive::{ArchivedRank, Damage, IterationBoundaries, ReadPosition, SkippedIterations};
 use crate::column::PrefetchedColumns;
 use crate::record::{LOOP_BEGIN, LOOP_END, Limits, Record};
 
@@ -42,19 +42,18 @@ pub(crate) struct ProgramWalk<'a> {
 
 impl<'a> ProgramWalk<'a> {
     pub(crate) fn new(rank: &'a ArchivedRank) -> Self {
-        Self::with_outermost(rank, OutermostLoops::Replicated)
+        Self::with_bodies(rank, LoopBodies::Replicated)
     }
 
     /// Creates a walk that tracks iteration boundaries.
     pub(crate) fn with_boundaries(rank: &'a ArchivedRank) -> Self {
-        Self {
-            boundaries: Some(Box::new(IterationBoundaries::new(rank))),
-            ..Self::with_outermost(rank, OutermostLoops::Kept)
-        }
+        let walk = Self::with_bodies(rank, LoopBodies::Kept);
+        let has_nested = walk.unrolled.is_some_and(Unrolled::has_nested_boundaries);
+        Self { boundaries: Some(Box::new(IterationBoundaries::new(rank, has_nested))), ..walk }
     }
 
-    fn with_outermost(rank: &'a ArchivedRank, outermost: OutermostLoops) -> Self {
-        let unrolled = rank.class.program.unrolled(rank.shard(), outermost);
+    fn with_bodies(rank: &'a ArchivedRank, bodies: LoopBodies) -> Self {
+        let unrolled = rank.class.program.unrolled(rank.shard(), bodies);
         let unrolled = unrolled.filter(|unrolled| unrolled.fits(&rank.class.limits));
         let absent = rank.class.changes.absent;
         Self {
@@ -181,19 +180,20 @@ impl<'a> ProgramWalk<'a> {
         reached: ReadPosition,
         prefetched: &PrefetchedColumns<'_>,
     ) -> Result<bool, Damage> {
-        let Some(heads) = self.boundaries.as_deref_mut().filter(|_| self.depth == 1) else {
-            return Ok(false);
-        };
-        let level = &self.frames[0];
+        let Some(boundaries) = self.boundaries.as_deref_mut() else { return Ok(false) };
+        boundaries.leave_to(self.depth);
+        let Some(level) = self.depth.checked_sub(1).map(|top| &self.frames[top]) else { return Ok(false) };
         if turn.kind() == LOOP_BEGIN {
-            heads.enter_loop(level.body, reached, prefetched);
+            if self.depth == 1 || self.unrolled.is_some() && turn.has_boundaries() {
+                boundaries.enter_loop(self.depth, level.body, reached, prefetched);
+            }
             return Ok(false);
         }
-        if depth > 1 {
+        if depth > self.depth {
             return Ok(false);
         }
-        heads.after_loop = behind;
-        heads.end_iteration(level.remaining.saturating_add(1), reached, prefetched, self.rank)
+        let left = level.remaining.saturating_add(1);
+        boundaries.end_iteration((depth, behind), left, reached, prefetched, self.rank)
     }
 
     /// Returns the state of the iterations, within a loop.
@@ -211,26 +211,23 @@ impl<'a> ProgramWalk<'a> {
         (self.depth, self.end - rest.len() as u64)
     }
 
-    /// Skips iterations of the outermost loop at an iteration boundary; returns the records that follow: `rest` if iterations
-    /// are left.
+    /// Skips iterations of the current loop at an iteration boundary; returns the records that follow, `rest` if iterations are left.
     pub(crate) fn skip_iterations(
         &mut self,
         iterations: u64,
         rest: &'a [Record],
         prefetched: &mut PrefetchedColumns<'a>,
-    ) -> Result<&'a [Record], Damage> {
-        let (Some(heads), Some(level)) = (&mut self.boundaries, self.frames.first_mut()) else {
-            return Ok(rest);
-        };
-        heads.skip_iterations(iterations, prefetched);
-        level.position = heads.position();
+    ) -> Option<(SkippedIterations, Result<&'a [Record], Damage>)> {
+        let skipped = self.boundaries.as_mut()?.skip_iterations(iterations, prefetched);
+        let level = self.frames.get_mut(skipped.depth.checked_sub(1)?)?;
+        level.position = skipped.position;
         if let Some(left) = level.remaining.checked_sub(iterations) {
             level.remaining = left;
-            return Ok(rest);
+            return Some((skipped, Ok(rest)));
         }
-        let behind = heads.after_loop;
-        self.depth = 0;
-        self.load_chunk(behind).map(|()| self.chunk)
+        self.depth = skipped.depth - 1;
+        self.boundaries.as_mut()?.leave_to(self.depth);
+        Some((skipped, self.load_chunk(skipped.after_loop).map(|()| self.chunk)))
     }
 
     /// Checks at the end of the program that all loops have ended and that the number of actions is that of the table.

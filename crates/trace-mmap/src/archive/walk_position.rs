@@ -68,7 +68,7 @@ impl<'a> ProgramWalk<'a> {
     ) -> Result<&'a [Record], Damage> {
         let WalkPosition { record, levels, idle_iterations, used_values: used, inserts, boundaries } = place;
         let has_own_boundaries = match (&self.boundaries, boundaries) {
-            (Some(own), Some((saved, _))) => own.is_of_rank_of(saved),
+            (Some(own), Some((saved, _))) => own.is_of_rank_of(saved, levels.len()),
             (own, saved) => own.is_none() && saved.is_none(),
         };
         let is_before = |level: &LoopFrame| level.body <= *record;

@@ -208,7 +208,7 @@ impl<'a> Cursor<'a> {
         if let RecordSource::Archive(walk) = &mut self.state.source
             && let Some(known) = &mut walk.boundaries
         {
-            known.boundaries_to_pass = heads;
+            known.pass(heads);
         }
     }
 
@@ -223,12 +223,9 @@ impl<'a> Cursor<'a> {
         let State { prefetched, source, insert_cursor, cut_off, .. } = &mut *self.state;
         let RecordSource::Archive(walk) = source else { return };
         let rest = walk.with_cut_off(self.rest.as_slice(), std::mem::take(cut_off).len());
-        let records = walk.skip_iterations(iterations, rest, prefetched);
-        let Some(heads) = &walk.boundaries else { return };
-        let due = insert_cursor
-            .records_until_next_after(read, heads.records_per_iteration().saturating_mul(iterations));
-        let position = heads.position();
-        self.reposition(position, position, records, due);
+        let Some((skipped, records)) = walk.skip_iterations(iterations, rest, prefetched) else { return };
+        let due = insert_cursor.records_until_next_after(read, skipped.records);
+        self.reposition(skipped.position, skipped.position, records, due);
     }
 }
 

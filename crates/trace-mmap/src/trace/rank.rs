@@ -120,8 +120,8 @@ impl RankTrace {
     }
 
     /// Returns a cursor before the first action that stops at iteration boundaries, for a caller that skips equal iterations:
-    /// at a boundary the cursor yields `None` once, while [`Cursor::iteration_boundary`] is `Some`, and then continues. Only outermost loops
-    /// of an archive have boundaries.
+    /// at a boundary the cursor yields `None` once, while [`Cursor::iteration_boundary`] is `Some`, and then continues. Only loops of
+    /// an archive have boundaries: outermost ones, and long ones in short ones.
     pub fn cursor_with_boundaries(&self) -> Cursor<'_> {
         self.storage.cursor_with_boundaries()
     }

@@ -32,7 +32,7 @@ fn next_event(cursor: &mut Cursor<'_>) -> Option<Result<Action, IterationBoundar
 
 /// Saves positions of a cursor that stops at iteration boundaries, and checks that a restored cursor does what remains. Both skip an
 /// iteration at the boundary at which they stand, or at the next one.
-fn check_boundaries(rank: &RankTrace) {
+pub(super) fn check_boundaries(rank: &RankTrace) {
     let rest = |mut cursor: Cursor<'_>| {
         let mut events = Vec::new();
         let mut skips = true;
