@@ -146,7 +146,7 @@ fn ranks_with_other_structures() {
     }
 }
 
-/// Where ranks run ahead of each other in an inner loop, nothing recurs there, but outer iterations do.
+/// Outer iterations recur though ranks run ahead of each other in inner ones, where nothing does.
 #[test]
 fn outer_iterations_are_skipped_where_inner_ones_do_not_recur() {
     let folder = Folder::new();
