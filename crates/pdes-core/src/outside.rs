@@ -22,7 +22,7 @@ impl Outside {
     }
 
     /// Removes and returns a process that has decided what it does next, for which it waits where processes tell; else the first one.
-    #[inline]
+    #[cold]
     pub(crate) fn next(&mut self, processes: &[impl Process]) -> Option<u32> {
         loop {
             let &first = self.0.front()?;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::engine::first_fault::FirstFault;
 use crate::engine::jitter::Jitter;
 use crate::outside::Outside;
-use crate::{LpId, Outbox, Pause, Process, SimTime, Turn, Wake};
+use crate::{LpId, Outbox, Pause, Process, SimTime, SubmittedWork, Turn, Wake};
 
 /// Maximum number of steps of one turn, which bounds the time between two publications of the progress.
 const STEPS_PER_TURN: u32 = 1 << 16;
@@ -57,18 +57,31 @@ impl<P: Process> ResourceRunQueue<P> {
     }
 
     /// Pops the next ready process.
+    #[inline]
     pub(crate) fn next_ready(&mut self) -> Option<u32> {
+        if self.jitter.is_some() {
+            self.perturb();
+        }
+        match self.ready.pop_front() {
+            None if !self.outside.is_empty() => self.outside.next(&self.processes),
+            next => next,
+        }
+    }
+
+    /// Chooses the next ready process at random.
+    #[cold]
+    fn perturb(&mut self) {
         if let Some(jitter) = &mut self.jitter
             && !self.ready.is_empty()
         {
             let pick = jitter.below(self.ready.len());
             self.ready.swap(0, pick);
         }
-        self.ready.pop_front().or_else(|| self.outside.next(&self.processes))
     }
 
     /// Resumes a process, whose conditional event is granted if it is known until when it is undisturbed; returns the time of the
     /// conditional event for which it pauses, if it does.
+    #[inline(always)]
     pub(crate) fn resume(
         &mut self,
         local: u32,
@@ -140,8 +153,13 @@ impl<P: Process> ResourceRunQueue<P> {
     /// Sorts the submitted work, so that its order does not depend on that of the turns.
     #[inline]
     pub(crate) fn sort_submitted(&mut self) {
-        // Stable: work of one process with equal time and tie-break stays in the order of submission.
-        self.outbox.submitted.sort_by_key(|work| (work.at, work.tie_break, work.from));
+        let key = |work: &SubmittedWork<_>| (work.at, work.tie_break, work.from);
+        let submitted = &mut self.outbox.submitted;
+        // Few pieces are in order most of the time, which costs less to see than to sort.
+        if !submitted.is_sorted_by_key(key) {
+            // Stable: work of one process with equal time and tie-break stays in the order of submission.
+            submitted.sort_by_key(key);
+        }
     }
 
     /// Returns the local indices of the processes that have not finished.

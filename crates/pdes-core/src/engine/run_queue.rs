@@ -87,7 +87,10 @@ impl<P: Process<WorkRequest = Infallible>> RunQueue<P> {
             let pick = jitter.below(self.ready.len());
             self.ready.swap(0, pick);
         }
-        self.ready.pop_front().or_else(|| self.outside.next(&self.processes))
+        match self.ready.pop_front() {
+            None if !self.outside.is_empty() => self.outside.next(&self.processes),
+            next => next,
+        }
     }
 
     /// Resumes a process up to the horizon, or up to the cut-off if that is earlier.

@@ -266,7 +266,15 @@ impl<P: Process, R: Region<P>> RegionGroup<P, R> {
     }
 
     /// Delivers the tokens of the outbox, and those that their receivers send in response; keeps those for other regions.
+    #[inline(always)]
     fn dispatch(&mut self, locations: &[ProcessLocation]) {
+        // Most turns send none.
+        if self.run_queue.outbox.token_at(0).is_some() {
+            self.dispatch_tokens(locations);
+        }
+    }
+
+    fn dispatch_tokens(&mut self, locations: &[ProcessLocation]) {
         let mut next = 0;
         while let Some((to, token)) = self.run_queue.outbox.token_at(next) {
             next += 1;
