@@ -353,6 +353,37 @@ fn fixed_computations_take_their_time() {
     assert_eq!(lines, ["0.003000"]);
 }
 
+/// Computations on hosts of another speed need that of this machine: a flag or the configuration tells it, else a warning says what was
+/// taken.
+#[test]
+fn the_speed_of_this_machine_is_told_or_warned_of() {
+    let Some(program) = Program::with_body("MPI_Barrier(MPI_COMM_SELF);\nprintf(\"%.6f\\n\", MPI_Wtime());")
+    else {
+        return;
+    };
+    let fast = SETTINGS.replace("speed = '1Gf'", "speed = '4Gf'");
+    program.folder.write("run.toml", &fast.replace("'none'", "'fixed'\nfixed_s = '1ms'"));
+    let warning = " WARN computations take 0.25 times as long as on this machine: the program counts times at 1000000000 flops per second, \
+                   and its hosts compute 4 Gflop/s; online.speed (--speed) tells the speed of this machine, which calibrate measures\n";
+    let assumed = program.run(1, &[]).success();
+    assumed.stdout("0.000500\n").stderr(contains(warning));
+    let [of_online, of_trace] = ["--set=online.speed=4Gf", "--set=trace.speed=8Gf"];
+    // The flag is before the section, and the section before that of traces.
+    for (flags, time) in [
+        (&[of_online] as &[&str], "0.002000\n"),
+        (&[of_trace], "0.004000\n"),
+        (&[of_online, of_trace], "0.002000\n"),
+        (&["--speed=2Gf", of_trace], "0.001000\n"),
+    ] {
+        program.run(1, flags).success().stdout(time).stderr(contains("WARN").not());
+    }
+    program.folder.write("run.toml", &fast.replace("'none'", "'fixed'\nfixed_s = '1ms'\nspeed = '4Gf'"));
+    for (flags, time) in [(&[] as &[&str], "0.002000\n"), (&["--speed=2Gf"], "0.001000\n")] {
+        program.run(1, flags).success().stdout(time).stderr(contains("WARN").not());
+    }
+    program.run(1, &["--speed=0"]).code(2).stderr(contains("speed: found 0, expected more than zero"));
+}
+
 /// Programs that ask mpirun's variables for their rank, before MPI knows it, are told the same; each rank has a host.
 #[test]
 fn variables_tell_ranks() {

@@ -11,7 +11,8 @@ const DEFAULT_SPEED: f64 = 1e9;
 
 impl Machine {
     /// Returns the machine as a configuration for a replay: sections `platform`, `network` and `mpi`, preceded by comments
-    /// with the origin of the data, the notes among them, and the quality of each fit.
+    /// with the origin of the data, the notes among them, and the quality of each fit. A [local](Self::is_local) machine has its speed
+    /// in `online`, too.
     ///
     /// The platform is a cluster of two hosts, as many as there were processes; further hosts have the same link each.
     /// Numbers have seven digits.
@@ -29,6 +30,7 @@ impl Machine {
         text.push_str(&self.network());
         text.push_str(&self.mpi());
         text.push_str(&self.regions());
+        text.push_str(&self.online());
         text
     }
 
@@ -156,6 +158,17 @@ impl Machine {
         }
         text
     }
+
+    /// Returns the speed of the machine for programs that run on it; empty if it is another one, or has no speed.
+    fn online(&self) -> String {
+        let speed = self.speed.filter(|_| self.is_local).map(float);
+        let section = |speed| {
+            format!(
+                "\n# Programs run online on the machine that was measured.\n[online]\nspeed = \"{speed}f\"\n"
+            )
+        };
+        speed.map(section).unwrap_or_default()
+    }
 }
 
 fn describe(evidence: Evidence) -> &'static str {
@@ -241,5 +254,11 @@ mod tests {
         assert!(text.contains("\n# mpi: one two\n"), "{text}");
         let row = "# message             0     12         2.0000        2.00000              0.0 %    0.0 %           0.0 %";
         assert!(text.contains(row), "{text}");
+        let local = Machine { speed: Some(3e9), is_local: true, ..machine };
+        let online = "\n[online]\nspeed = \"3e9f\"\n";
+        assert!(local.to_toml(&[]).ends_with(online), "{}", local.to_toml(&[]));
+        for other in [Machine { speed: None, ..local.clone() }, Machine { is_local: false, ..local }] {
+            assert!(!other.to_toml(&[]).contains("[online]"));
+        }
     }
 }

@@ -47,6 +47,8 @@ pub struct Machine {
     pub iprobe_s: Option<f64>,
     /// Speed of a core [flop/s].
     pub speed: Option<f64>,
+    /// The machine is the one that this process runs on, where programs run online at its speed.
+    pub is_local: bool,
     /// Measured computations of a program by region; empty if there is no such program.
     pub computations: Vec<Computations>,
     /// Time of the library itself in calls, fitted to programs; empty if there is no such program.
@@ -181,6 +183,7 @@ impl Machine {
             test_s: only(Operation::Test).map(|point| point.typical_s),
             iprobe_s: only(Operation::Iprobe).map(|point| point.typical_s),
             speed: only(Operation::Compute).map(|point| point.amount as f64 / point.typical_s),
+            is_local: false,
             computations: Vec::new(),
             call_costs: Vec::new(),
             streams: points_of(Operation::Stream),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mpi_model::{ActionSource, ActionSources, Decision, Reply, Selection};
 use pdes_core::{Bytes, Rank};
 use replay::RunningProgram;
-use trace_mmap::{Action, Call, CallId, InIdx, OutIdx, RankTrace, Slot, Source, TableWriter};
+use trace_mmap::{Action, Call, CallId, InIdx, OutIdx, RankTrace, Slot, Source, TableWriter, WorkMetric};
 
 use crate::run::{CallKind, Completes, Filter, Past, Run};
 use crate::schedule::{ChoicePoint, End, Schedule};
@@ -37,6 +37,10 @@ impl RunningProgram for Scheduled {
 
     fn ranks(&self) -> u32 {
         self.program.ranks()
+    }
+
+    fn work_metric(&self) -> Option<WorkMetric> {
+        self.program.work_metric()
     }
 
     fn sources(&self, ranks: u32, selection: &Selection) -> Arc<dyn ActionSources> {

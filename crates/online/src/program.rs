@@ -293,9 +293,8 @@ impl RunningProgram for Program {
         self.run.memory.ranks()
     }
 
-    fn is_measured(&self) -> bool {
-        let metric = self.run.settings.work_metric;
-        matches!(metric, Some(WorkMetric::CpuTime { .. } | WorkMetric::Instructions))
+    fn work_metric(&self) -> Option<WorkMetric> {
+        self.run.settings.work_metric
     }
 
     fn accesses_files(&self) -> bool {

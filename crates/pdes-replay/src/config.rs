@@ -437,13 +437,14 @@ impl Config {
         self.read("online")
     }
 
-    /// Returns the speed of the machine on which the program runs, or ran [flop/s].
+    /// Returns the speed of this machine, on which a program runs online [flop/s]; `None` if nothing tells it.
     ///
     /// # Errors
-    /// Returns an error if a key of the section is unknown, or a value has the wrong type.
-    pub fn speed(&self) -> Result<Option<f64>, ConfigError> {
-        let section: sections::TraceSection = self.read("trace")?;
-        Ok(section.speed.map(|Speed(speed)| speed))
+    /// Returns an error if a key of the sections is unknown, or a value has the wrong type or is out of range.
+    pub fn online_speed(&self) -> Result<Option<f64>, ConfigError> {
+        let trace: sections::TraceSection = self.read("trace")?;
+        let speed = self.online()?.speed().map_err(|error| self.locate(error))?;
+        Ok(speed.or(trace.speed.map(|Speed(speed)| speed)))
     }
 
     /// Returns the number of threads.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use mpi_model::{ActionSource, ActionSources, Selection};
 use pdes_core::Rank;
-use trace_mmap::{Location, RankBuilders, RankTrace, TraceError, TraceSource};
+use trace_mmap::{Location, RankBuilders, RankTrace, TraceError, TraceSource, WorkMetric};
 
 pub use data::{Data, Message, Values};
 use exchange::Exchange;
@@ -40,10 +40,11 @@ pub trait RunningProgram: fmt::Debug + Send + Sync {
     /// Returns the sources of the actions of `ranks` ranks, for one run.
     fn sources(&self, ranks: u32, selection: &Selection) -> Arc<dyn ActionSources>;
 
-    /// Returns whether computations take the time that they take here. Then polls cost nothing beside, unless the configuration says so, as
-    /// those of recorded traces: the program makes as many as it has time for.
-    fn is_measured(&self) -> bool {
-        false
+    /// Returns the quantity that amounts of computation measure; `None` if they are flops. Where they are processor time or instructions,
+    /// polls cost nothing beside, unless the configuration says so, as those of recorded traces: the program makes as many as it has time
+    /// for.
+    fn work_metric(&self) -> Option<WorkMetric> {
+        None
     }
 
     /// Returns whether ranks may access files: where the platform has storage, a run is prepared for that before it begins.
@@ -124,11 +125,13 @@ impl fmt::Debug for CodeProgram {
 pub(crate) struct GrowingTrace {
     name: PathBuf,
     ranks: u32,
+    work_metric: Option<WorkMetric>,
 }
 
 impl GrowingTrace {
     pub(crate) fn new(program: &dyn RunningProgram) -> Self {
-        Self { name: program.name().to_path_buf(), ranks: program.ranks() }
+        let (ranks, work_metric) = (program.ranks(), program.work_metric());
+        Self { name: program.name().to_path_buf(), ranks, work_metric }
     }
 }
 
@@ -143,6 +146,10 @@ impl TraceSource for GrowingTrace {
 
     fn grows(&self) -> bool {
         true
+    }
+
+    fn work_metric(&self) -> Option<WorkMetric> {
+        self.work_metric
     }
 
     fn read(&self, _: &mut RankBuilders<'_>) -> Result<(), TraceError> {

@@ -124,8 +124,7 @@ impl Programs {
                 Some(code) => Trace::read(Box::new(GrowingTrace::new(&**code)), &options)?,
                 None => trace_tools::open(&program.trace, &options)?,
             };
-            let is_measured = program.code.as_ref().is_some_and(|code| code.is_measured());
-            program.polling.apply(&mut program.mpi, is_measured || trace.provenance().is_recorded());
+            program.polling.apply(&mut program.mpi, trace.provenance().is_recorded());
             Ok((program, trace))
         });
         let opened = opened.collect::<Result<Vec<_>, RunError>>()?;

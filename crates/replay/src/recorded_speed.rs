@@ -1,4 +1,4 @@
-//! The speed of the machine on which the program of a trace ran, and what other hosts make of its computations.
+//! The speed of the machine on which a program ran or runs, and what other hosts make of its computations.
 
 use outputs::quantity::metric;
 use trace_mmap::WorkMetric;
@@ -14,12 +14,14 @@ const FLOP_RATES: std::ops::RangeInclusive<f64> = 1e7..=1e16;
 /// Largest plausible ratio of the speed of a host and that of the machine of the recording, either way.
 const MAX_SPEED_RATIO: f64 = 100.0;
 
-/// Speeds of the hosts of ranks, and of the machine on which the program ran.
+/// Speeds of the hosts of ranks, and of the machine on which the program ran, or runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RecordedSpeed {
     counted: Option<WorkMetric>,
     /// Speed of the machine that the configuration gives [flop/s].
     given: Option<f64>,
+    /// The program runs, and there is no trace of it.
+    is_running: bool,
     /// Speeds of the slowest and the fastest host with a rank [flop/s].
     hosts: [f64; 2],
 }
@@ -34,7 +36,8 @@ impl RecordedSpeed {
         let used = simulation.placement().hosts_with_ranks();
         let speeds = || used.iter().map(|host| hosts[host.index()].speed * scale);
         let hosts = [speeds().reduce(f64::min)?, speeds().reduce(f64::max)?];
-        Some(Self { counted: trace.provenance().work_metric, given: spec.trace_speed, hosts })
+        let counted = trace.provenance().work_metric;
+        Some(Self { counted, given: spec.trace_speed, is_running: spec.code.is_some(), hosts })
     }
 
     /// Returns the speed of the machine on which the program ran [flop/s]; `None` if nothing tells it.
@@ -61,18 +64,19 @@ impl RecordedSpeed {
 
     /// Returns a warning if hosts change the times of computations and nobody said of which machine these are, or if speeds are implausible.
     pub(crate) fn warning(self) -> Option<String> {
-        let Self { counted, given, hosts } = self;
+        let Self { counted, given, is_running, hosts } = self;
         let outside =
             |range: &std::ops::RangeInclusive<f64>| hosts.iter().any(|speed| !range.contains(speed));
         let hosts = match hosts.map(|speed| metric(speed, "flop/s")) {
             [slowest, fastest] if slowest == fastest => slowest,
             [slowest, fastest] => format!("{slowest} to {fastest}"),
         };
+        let what = if is_running { "program" } else { "trace" };
         let Some(factors) = self.factors() else {
             return match counted {
                 Some(counted) => outside(&INSTRUCTION_RATES).then(|| {
                     format!(
-                        "the trace counts {counted}, and its hosts compute {hosts}: the speed of a host is then its instructions per second, some \
+                        "the {what} counts {counted}, and its hosts compute {hosts}: the speed of a host is then its instructions per second, some \
                          1e9 for a core"
                     )
                 }),
@@ -84,16 +88,20 @@ impl RecordedSpeed {
         let is_plausible =
             factors.iter().all(|factor| (1.0 / MAX_SPEED_RATIO..=MAX_SPEED_RATIO).contains(factor));
         let change = self.change().filter(|_| given.is_none() || !is_plausible)?;
+        let (reference, key, machine) = match is_running {
+            true => ("on this machine", "online.speed", "this machine, which calibrate measures"),
+            false => ("when they were recorded", "trace.speed", "the machine on which the program ran"),
+        };
         let (source, advice) = match given {
-            Some(speed) => (format!("trace.speed is {}", metric(speed, "flop/s")), ""),
+            Some(speed) => (format!("{key} is {}", metric(speed, "flop/s")), String::new()),
             None => (
-                format!("the trace counts {}", counted?),
-                "; trace.speed (--speed) tells the speed of the machine on which the program ran",
+                format!("the {what} counts {}", counted?),
+                format!("; {key} (--speed) tells the speed of {machine}"),
             ),
         };
         let doubt = if is_plausible { "" } else { ", which is implausible" };
         Some(format!(
-            "computations take {change} times as long as when they were recorded{doubt}: {source}, and its hosts compute {hosts}{advice}"
+            "computations take {change} times as long as {reference}{doubt}: {source}, and its hosts compute {hosts}{advice}"
         ))
     }
 }
@@ -108,7 +116,7 @@ mod tests {
     use super::*;
 
     fn warning(counted: Option<WorkMetric>, given: Option<f64>, hosts: [f64; 2]) -> String {
-        RecordedSpeed { counted, given, hosts }.warning().unwrap_or_default()
+        RecordedSpeed { counted, given, is_running: false, hosts }.warning().unwrap_or_default()
     }
 
     #[test]
@@ -147,10 +155,26 @@ mod tests {
         for known in [[1e9; 2], [5e9, 50e9]] {
             assert_eq!(warning(time, Some(1e9), known), "");
         }
-        let speed = RecordedSpeed { counted: time, given: Some(3e9), hosts: [2e9; 2] };
+        let speed = RecordedSpeed { counted: time, given: Some(3e9), is_running: false, hosts: [2e9; 2] };
         assert_eq!(
             (speed.machine(), speed.factors(), speed.change()),
             (Some(3e9), Some([1.5; 2]), Some("1.5".into()))
         );
+    }
+
+    #[test]
+    fn a_program_that_runs_is_compared_with_this_machine() {
+        let running = |counted, given| {
+            let speed = RecordedSpeed { counted: Some(counted), given, is_running: true, hosts: [4e9; 2] };
+            speed.warning().unwrap_or_default()
+        };
+        let measured = WorkMetric::CpuTime { rate: 1e9 };
+        let assumed = "computations take 0.25 times as long as on this machine: the program counts processor time at 1000000000 flops per \
+            second, and its hosts compute 4 Gflop/s; online.speed (--speed) tells the speed of this machine, which calibrate measures";
+        assert_eq!(running(measured, None), assumed);
+        assert_eq!(running(measured, Some(2e9)), "");
+        assert_eq!(running(WorkMetric::Instructions, None), "");
+        let implausible = "on this machine, which is implausible: online.speed is 1 Tflop/s, and its hosts";
+        assert!(running(WorkMetric::CpuTime { rate: 1e12 }, Some(1e12)).contains(implausible));
     }
 }

@@ -31,6 +31,19 @@ fn two_processes_make_a_machine() {
         assert_eq!(measurements.points(operation).len(), 1, "{operation}");
     }
     assert!(measurements.note("mpi").is_some_and(|mpi| !mpi.is_empty()), "{:?}", measurements.notes);
+    // Programs online run on this machine, and others may not have measured on it.
+    let speeds = |machine: &str| {
+        let sections: toml::Table = std::fs::read_to_string(machine).unwrap().parse().unwrap();
+        let online = sections.get("online").map(|online| online["speed"].clone());
+        (sections["platform"]["topology"]["speed"].clone(), online)
+    };
+    let (speed, online) = speeds(&machine);
+    assert_eq!(online, Some(speed));
+    let read_again = text(&folder.path("read.toml"));
+    let mut calibrate = command();
+    calibrate.args(["calibrate", "-o", &read_again, "--from"]).arg(folder.path("data/observations.csv"));
+    calibrate.assert().code(DONE);
+    assert_eq!(speeds(&read_again).1, None);
     let trace = folder.write("trace.txt", "0 init\n1 init\n0 send 1 0 64\n1 recv 0 0 64\n");
     command().arg("--config").arg(&machine).arg("--trace").arg(trace).assert().code(DONE);
 }

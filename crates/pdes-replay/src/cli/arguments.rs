@@ -341,7 +341,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "PATH", value_parser = input(), help_heading = "Input")]
     pub(crate) trace: Option<PathBuf>,
     /// Speed of the machine on which the program of the trace ran, such as 3Gf or 3e9 (flop/s): computations take the recorded times on
-    /// hosts of this speed.
+    /// hosts of this speed. Of this machine for a program that runs online.
     #[arg(long, value_name = "SPEED", allow_negative_numbers = true, help_heading = "Input")]
     pub(crate) speed: Option<String>,
     /// Platform: SimGrid XML or TOML.

@@ -189,6 +189,7 @@ fn write(arguments: &CalibrateArguments, mut measurements: Measurements) -> Resu
         measurements.notes.push(("computations".to_owned(), path.display().to_string()));
     }
     machine.speed = arguments.speed.or(machine.speed);
+    machine.is_local = arguments.from.is_empty();
     let fit = calls(&machine, &arguments.calls)?;
     for trace in &arguments.calls {
         measurements.notes.push(("calls".to_owned(), trace.display().to_string()));

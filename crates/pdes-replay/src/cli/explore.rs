@@ -114,6 +114,7 @@ fn specify(arguments: &ExploreArguments) -> Result<Exploration<'_>> {
     files::add_run(&mut roles, &config);
     arguments.schedule.iter().for_each(|path| roles.input("schedule", path));
     roles.check().map_err(Misuse::from)?;
+    let online_speed = config.online_speed()?;
     let spec = config.resolve()?;
     run::check_outputs(&spec)?;
     program::refuse(&spec)?;
@@ -121,12 +122,12 @@ fn specify(arguments: &ExploreArguments) -> Result<Exploration<'_>> {
     if let Some((_, what)) = outputs.iter().find(|(is_asked, _)| *is_asked) {
         return Err(Misuse(format!("{what} is of one run, and explore has many: leave it out")).into());
     }
-    let subject = match live {
-        Some((ranks, settings)) => Subject::Command(ranks, settings),
-        None => Subject::Trace(recorded(&spec)?),
+    let (subject, trace_speed) = match live {
+        Some((ranks, settings)) => (Subject::Command(ranks, settings), online_speed),
+        // The program of a trace counts in the time of its machine.
+        None => (Subject::Trace(recorded(&spec)?), None),
     };
-    // The program of a trace counts in the time of its machine.
-    let spec = RunSpec { threads: 1, trace_speed: None, ..spec };
+    let spec = RunSpec { threads: 1, trace_speed, ..spec };
     Ok(Exploration { arguments, spec, subject, warned: RefCell::default() })
 }
 

@@ -17,7 +17,7 @@ use tempfile::TempPath;
 use super::arguments::RunArguments;
 use super::{Misuse, exit_code, files, report_error, run, summary};
 
-/// Speed of this machine if none is given [flop/s]: that by which the tracer counts times.
+/// Speed of this machine if nothing tells it [flop/s]: that by which the tracer counts times.
 const DEFAULT_SPEED: f64 = 1e9;
 
 #[derive(Debug, Args)]
@@ -106,7 +106,7 @@ fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings)> {
         return Err(Misuse(format!("--gdb {rank}: the program has ranks 0 to {}", ranks - 1)).into());
     }
     let settings = Settings { debugged: *gdb, ..settings(&config)? };
-    let spec = config.resolve()?;
+    let spec = RunSpec { trace_speed: config.online_speed()?, ..config.resolve()? };
     run::check_outputs(&spec)?;
     refuse(&spec)?;
     Ok((spec, settings))
@@ -118,7 +118,10 @@ pub(super) fn configure(flags: &RunArguments, ranks: u32, command: &[OsString]) 
         return Err(Misuse("--trace is for replays: an online run has a program".to_owned()).into());
     }
     let name = command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut config = run::config(&RunArguments { trace: Some(name.into()), ..flags.clone() })?;
+    let mut config = run::config(&RunArguments { trace: Some(name.into()), speed: None, ..flags.clone() })?;
+    if let Some(speed) = &flags.speed {
+        config.set_flag("--speed", "online", "speed", run::number(speed))?;
+    }
     if config.section("platform").is_none() {
         config.set(&format!(
             "platform.topology={{ kind = 'cluster', hosts = {ranks}, speed = '1Gf', bandwidth = '1.25GBps', latency = '1us' }}"
@@ -159,7 +162,7 @@ pub(super) fn settings(config: &Config) -> Result<Settings> {
         OnlineClock::Wtime => Clocks::Wtime,
         OnlineClock::All => Clocks::All,
     };
-    let speed = config.speed()?.unwrap_or(DEFAULT_SPEED);
+    let speed = config.online_speed()?.unwrap_or(DEFAULT_SPEED);
     let (fold_bytes, poll_tolerance) = (online.fold_bytes()?, online.poll_tolerance()?);
     Ok(Settings {
         computation,

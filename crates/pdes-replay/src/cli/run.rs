@@ -205,11 +205,9 @@ pub(super) fn with_flags(mut config: Config, arguments: &RunArguments) -> Result
     let path =
         |path: &Option<PathBuf>| path.as_deref().map(|path| path.to_string_lossy().into_owned().into());
     let text = |text: &Option<String>| text.as_deref().map(Value::from);
-    let number =
-        |text: &String| text.parse().map_or_else(|_| Value::from(text.as_str()), |number: f64| number.into());
     let flags = [
         ("--trace", "trace", "path", path(&arguments.trace)),
-        ("--speed", "trace", "speed", arguments.speed.as_ref().map(number)),
+        ("--speed", "trace", "speed", arguments.speed.as_deref().map(number)),
         ("--platform", "platform", "file", path(&arguments.platform)),
         ("--model", "network", "model", text(&arguments.model)),
         ("--threads", "engine", "threads", arguments.threads.map(Value::from)),
@@ -229,6 +227,11 @@ pub(super) fn with_flags(mut config: Config, arguments: &RunArguments) -> Result
     }
     parts.iter().try_for_each(|setting| config.set(setting))?;
     Ok(config)
+}
+
+/// Returns the value of a flag that is a number, or text with a unit.
+pub(super) fn number(text: &str) -> Value {
+    text.parse().map_or_else(|_| Value::from(text), |number: f64| number.into())
 }
 
 /// Creates the directories of outputs before the run, so that a long run does not end with a report that cannot be written.

@@ -1,6 +1,6 @@
 //! The section `[online]`.
 
-use netmodel::quantity::{Seconds, Size};
+use netmodel::quantity::{Seconds, Size, Speed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,9 @@ pub struct OnlineSection {
     /// Time of computations: the processor time that they take here (`measured`), their `instructions`, none, or `fixed_s` for each.
     #[schemars(extend("default" = OnlineComputation::default(), "x-page" = "online.md#time"))]
     pub computation: Option<OnlineComputation>,
+    /// Speed of this machine, where computations take as long as on a host of it; `calibrate` writes it.
+    #[schemars(extend("exclusiveMinimum" = 0, "x-default" = "`trace.speed`, else 1 Gf", "x-page" = "online.md#time"))]
+    pub speed: Option<Speed>,
     /// Clocks that show simulated time: `MPI_Wtime`, or `all`, also those of the C library, and its sleeps.
     #[schemars(extend("default" = OnlineClock::default(), "x-page" = "online.md#time"))]
     pub clock: Option<OnlineClock>,
@@ -57,6 +60,21 @@ pub enum OnlineClock {
 }
 
 impl OnlineSection {
+    /// Returns the speed of this machine [flop/s].
+    ///
+    /// # Errors
+    /// It is not above zero.
+    pub fn speed(&self) -> Result<Option<f64>, ConfigError> {
+        match self.speed {
+            Some(Speed(speed)) if speed <= 0.0 => Err(ConfigError::Value {
+                section: "online",
+                key: "speed",
+                message: format!("found {speed}, expected more than zero"),
+            }),
+            speed => Ok(speed.map(|Speed(speed)| speed)),
+        }
+    }
+
     /// Returns the part of the time of failed polls in a row during which further ones fail unasked.
     ///
     /// # Errors
