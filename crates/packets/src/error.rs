@@ -288,12 +288,6 @@ pub enum PacketError {
         /// The routing.
         routing: String,
     },
-    /// Switches that combine packets have no credits.
-    #[error(
-        "\"in_network\" needs packets.queues = \"fifo\": with credits, a packet that waits in a switch for those of other hosts would keep its \
-         buffer from messages, which is not modelled: set \"fifo\", or choose an algorithm of the ranks"
-    )]
-    OperationsWithCredits,
     /// No switch is above all hosts of a communicator.
     #[error(
         "\"in_network\" needs a switch above all hosts of each communicator, and none is above {first:?} and the {others} other hosts of one \

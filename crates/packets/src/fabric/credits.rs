@@ -2,7 +2,8 @@
 //!
 //! A packet waits in the buffer of its input port and virtual channel. The first one of a buffer requests its output, which grants one
 //! request at a time: when the output is free, and the buffer at the other end has room. When the last byte has left, the buffer here has
-//! room again, and the sender learns of it a latency later. So does a host that takes in a packet.
+//! room again, and the sender learns of it a latency later. So does a host that takes in a packet, and a switch that takes one of an operation
+//! into its memory, where the packets that go on from there wait for each output as in one more buffer.
 //!
 //! At one instant packets arrive first, by input port; then buffers and outputs that were busy are free; then outputs grant, by port.
 //! Nothing that a node does reaches another one within a latency. So a switch does all of a window at once, as with output queues, and a
@@ -83,7 +84,12 @@ impl Fabric<'_, '_> {
     /// Puts the next packet of an input port, which arrives now, into its buffer.
     fn enqueue(&mut self, buffers: &mut Buffers, node: u32, input: u32, at: u64) {
         let mut packet = self.take_arrival(node, input);
-        let tail = self.tail_of(&packet, input).unwrap_or(0);
+        let tail = self.tail_of(&packet, input);
+        if packet.message.communicator().is_some() {
+            self.give_credit_back(buffers, input * buffers.channels, packet.bytes, tail.unwrap_or(at));
+            return self.forward_in_tree(node, &packet, tail, Some(buffers));
+        }
+        let tail = tail.unwrap_or(0);
         let queue = input * buffers.channels + self.channel_among(buffers.channels, &packet);
         let output = self.route(node, &mut packet, Some(buffers));
         let channel = self.channel_among(buffers.channels, &packet);
@@ -93,6 +99,17 @@ impl Fabric<'_, '_> {
         packets.push_back(Waiting { packet, output, channel });
         if packets.len() == 1 {
             self.request(buffers, node, queue, at);
+        }
+    }
+
+    /// Puts a packet of an operation of switches, which may leave by an output from an instant on, into the memory of the switch.
+    pub(super) fn remember(&mut self, buffers: &mut Buffers, output: u32, packet: Packet, at: u64) {
+        let queue = buffers.first_memory + output;
+        buffers.outputs[output as usize].waiting += u64::from(packet.bytes);
+        let packets = &mut buffers.queues[queue as usize].packets;
+        packets.push_back(Waiting { packet, output, channel: 0 });
+        if packets.len() == 1 {
+            self.request(buffers, buffers.nodes[output as usize], queue, at);
         }
     }
 
@@ -196,7 +213,9 @@ impl Fabric<'_, '_> {
                 if self.machine.parameters.crossbar == Crossbar::Serial {
                     *busy_until = left;
                 }
-                self.give_credit_back(buffers, source, bytes, left);
+                if source < buffers.first_memory {
+                    self.give_credit_back(buffers, source, bytes, left);
+                }
                 self.request(buffers, node, source, at);
             }
             Some(packet) => {

@@ -34,7 +34,8 @@ impl Fabric<'_, '_> {
             let mut packet = self.take_arrival(node, input);
             let tail = self.tail_of(&packet, input);
             if packet.message.communicator().is_some() {
-                self.forward_in_tree(node, &packet, tail);
+                self.counts.hops -= 1;
+                self.forward_in_tree(node, &packet, tail, None);
                 continue;
             }
             let port = self.route(node, &mut packet, None);
@@ -48,7 +49,8 @@ impl Fabric<'_, '_> {
         for &key in order {
             let packet = self.take_arrival(node, key as u32);
             if packet.message.communicator().is_some() {
-                self.forward_in_tree(node, &packet, None);
+                self.counts.hops -= 1;
+                self.forward_in_tree(node, &packet, None, None);
                 continue;
             }
             let ports = outputs.toward(packet.message.dst);

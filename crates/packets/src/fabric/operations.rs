@@ -5,6 +5,9 @@
 //! | combined | waits until those of its number have come from all nodes below; then one goes up, and from the root down |
 //! | copied | goes up, and down to all nodes below but the one from which it came |
 //! | down | goes down to all nodes below, or to the one on the way to the host that gets the result |
+//!
+//! With credits a packet leaves its input buffer when it comes: the switch has memory for it, and for the packets that go on, which wait there
+//! for the output of each. So no packet of an operation keeps a buffer from others, and none waits in a circle.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +16,7 @@ use pdes_core::StateVisitor;
 use serde::{Deserialize, Serialize};
 
 use super::Fabric;
+use super::credits::Buffers;
 use super::injection::Stream;
 use crate::packet::{MessageKey, Packet, visit_picos};
 
@@ -89,16 +93,21 @@ impl Fabric<'_, '_> {
         self.start(node, stream, at);
     }
 
-    /// Forwards a packet of an operation at a switch, which has been counted as one hop.
+    /// Forwards a packet of an operation at a switch, at once or, with credits, by way of its memory.
     #[inline(never)]
-    pub(super) fn forward_in_tree(&mut self, node: u32, packet: &Packet, tail: Option<u64>) {
+    pub(super) fn forward_in_tree(
+        &mut self,
+        node: u32,
+        packet: &Packet,
+        tail: Option<u64>,
+        mut buffers: Option<&mut Buffers>,
+    ) {
         let (machine, node) = (self.machine, self.first_node + node);
         let communicator = packet.message.communicator().expect("the packet is part of an operation");
         let tree = &machine.trees[&communicator];
         let branch = tree.at(node);
         let way = TreeWay(packet.path);
         let is_combined = way.direction() == Direction::Combined;
-        self.counts.hops -= 1;
         let tail = match is_combined {
             true => match self.combine(node, packet, tail, branch.below.len() as u32) {
                 Some(tail) => tail,
@@ -108,7 +117,7 @@ impl Fabric<'_, '_> {
         };
         let up = branch.up().filter(|_| way.direction() != Direction::Down);
         if let Some(port) = up {
-            self.send_copy(port, packet, way, tail);
+            self.send_copy(port, packet, way, tail, buffers.as_deref_mut());
         }
         let came_from = match way.direction() {
             Direction::Copied => tree.toward(node, packet.message.src),
@@ -119,7 +128,7 @@ impl Fabric<'_, '_> {
             let below = branch.below.iter().copied();
             for port in below.filter(|&port| Some(port) != came_from && only.is_none_or(|only| only == port))
             {
-                self.send_copy(port, packet, way.down(), tail);
+                self.send_copy(port, packet, way.down(), tail, buffers.as_deref_mut());
             }
         }
     }
@@ -137,9 +146,24 @@ impl Fabric<'_, '_> {
         })
     }
 
-    fn send_copy(&mut self, port: u32, packet: &Packet, way: TreeWay, tail: Option<u64>) {
-        self.send(port - self.first_port, packet, (packet.at, way.0), tail);
-        self.counts.hops += 1;
+    fn send_copy(
+        &mut self,
+        port: u32,
+        packet: &Packet,
+        way: TreeWay,
+        tail: Option<u64>,
+        buffers: Option<&mut Buffers>,
+    ) {
+        let output = port - self.first_port;
+        match buffers {
+            Some(buffers) => {
+                self.remember(buffers, output, packet.moved((tail.unwrap_or(0), way.0)), packet.at)
+            }
+            None => {
+                self.send(output, packet, (packet.at, way.0), tail);
+                self.counts.hops += 1;
+            }
+        }
     }
 }
 

@@ -12,7 +12,6 @@ use rustc_hash::FxHashMap;
 use super::PacketMachine;
 use crate::PacketError;
 use crate::packet::below;
-use crate::parameters::Queues;
 
 /// The tree of the switches of a communicator, with its hosts as leaves.
 #[derive(Debug)]
@@ -78,9 +77,6 @@ pub(super) fn find(
     let mut communicators = communicators.into_iter().peekable();
     if communicators.peek().is_none() {
         return Ok(FxHashMap::default());
-    }
-    if machine.parameters.queues == Queues::Credits {
-        return Err(PacketError::OperationsWithCredits);
     }
     let network = Levels::of(machine);
     let trees = communicators.map(|(communicator, hosts)| {

@@ -15,6 +15,10 @@ fn parameters() -> PacketParameters {
     PacketParameters { packet_bytes: 1000, ..PacketParameters::default() }
 }
 
+fn credits() -> PacketParameters {
+    PacketParameters { queues: Queues::Credits, ..parameters() }
+}
+
 fn star(hosts: u32) -> Platform {
     network(&format!("kind = 'cluster', hosts = {hosts}"), 1.0, 100.0)
 }
@@ -25,10 +29,16 @@ fn parts(kind: SwitchOperationKind, bytes: u64, begins: &[(u32, u64)]) -> Vec<Pa
     begins.iter().map(|&(host, at)| (at, host, bytes, operation)).collect()
 }
 
-/// Runs messages, and then an operation of all hosts that take part.
+/// Runs messages, and then an operation of all hosts that take part, with output queues; credits make no difference where buffers have room.
 fn run_in(platform: &Platform, homes: &[u32], messages: &[Sent], parts: &[Part]) -> (Run, LinkLoads) {
-    let machine = machine_with(platform, &parameters(), homes, parts).unwrap();
-    run_operations(&machine, platform, homes, (messages, parts))
+    let with = |parameters: &PacketParameters| {
+        let machine = machine_with(platform, parameters, homes, parts).unwrap();
+        run_operations(&machine, platform, homes, (messages, parts))
+    };
+    let (fifo, credits) = (with(&parameters()), with(&credits()));
+    let arrivals = |run: &Run| (run.arrived.clone(), run.packets.clone(), run.hops);
+    assert_eq!(arrivals(&credits.0), arrivals(&fifo.0), "with credits");
+    fifo
 }
 
 fn machine_with<'p>(
@@ -167,44 +177,61 @@ fn regions_make_no_difference() {
         let operation = SwitchOperation { communicator: 5, number, kind };
         all.extend((0..16).map(|host| (begin(host), host, 7_500, operation)));
     }
-    let machine = |homes: &[u32]| {
-        let members = (0..16).map(HostId::new).collect();
-        machine_of(&platform, &parameters(), homes).with_communicators([(5, members)]).unwrap()
-    };
-    let on = |homes: &[u32]| run_operations(&machine(homes), &platform, homes, (&messages, &all)).0;
-    let one = on(&[0; 16]);
-    assert!(one.last() > pipeline(6, 24));
-    for regions in [2, 4, 16] {
-        let homes: Vec<u32> = (0..16).map(|host| host * regions / 16).collect();
-        assert_eq!(on(&homes), one, "{regions} regions");
+    let small = PacketParameters { buffer_bytes: 2000, ..credits() };
+    for parameters in [parameters(), credits(), small] {
+        let machine = |homes: &[u32]| {
+            let members = (0..16).map(HostId::new).collect();
+            machine_of(&platform, &parameters, homes).with_communicators([(5, members)]).unwrap()
+        };
+        let on = |homes: &[u32]| run_operations(&machine(homes), &platform, homes, (&messages, &all)).0;
+        let one = on(&[0; 16]);
+        assert!(one.last() > pipeline(6, 24));
+        for regions in [2, 4, 16] {
+            let homes: Vec<u32> = (0..16).map(|host| host * regions / 16).collect();
+            assert_eq!(on(&homes), one, "{regions} regions, {parameters:?}");
+        }
     }
+}
+
+/// What waits in a switch for other hosts is in its memory: the vector of a host leaves through a buffer of one packet, and so does a
+/// message behind it, before the others begin.
+#[test]
+fn operations_that_wait_leave_buffers_to_messages() {
+    let platform = star(4);
+    let parameters = PacketParameters { buffer_bytes: 1000, ..credits() };
+    let late = 50_000_000;
+    let parts = parts(ALLREDUCE, 5_000, &[(0, 0), (1, late), (2, 0)]);
+    let machine = machine_with(&platform, &parameters, &[0; 4], &parts).unwrap();
+    let (run, _) = run_operations(&machine, &platform, &[0; 4], (&[(1, 0, 3, 3_000)], &parts));
+    // A packet leaves when the credit of the one before it is back, two latencies after its last byte has left: there are eight.
+    assert!(run.arrived[0] < 10 * (PACKET + 2 * LATENCY), "{:?}", run.arrived);
+    // So do the packets of the host that is late, and those that come down.
+    let vector = late + 5 * PACKET + 4 * 2 * LATENCY + PACKET + 2 * LATENCY;
+    assert_eq!(run.arrived[1..], [vector; 3]);
 }
 
 /// Headers cut through: an allreduce of one packet takes the time of the packet once, and that of its header on each other link.
 #[test]
 fn switches_combine_what_cuts_through() {
     let platform = network(&leaf_spine(4, 4, 2), 1.0, 100.0);
-    let parameters = PacketParameters {
-        switching: Switching::CutThrough,
-        header_bytes: 10,
-        packet_bytes: 990,
-        ..PacketParameters::default()
-    };
     let parts = parts(ALLREDUCE, 990, &at_zero(16));
-    let machine = machine_with(&platform, &parameters, &[0; 16], &parts).unwrap();
-    let (run, _) = run_operations(&machine, &platform, &[0; 16], (&[], &parts));
-    assert_eq!(run.last(), PACKET + 3 * 10_000 + 4 * LATENCY);
+    for queues in [Queues::Fifo, Queues::Credits] {
+        let parameters = PacketParameters {
+            queues,
+            switching: Switching::CutThrough,
+            header_bytes: 10,
+            packet_bytes: 990,
+            ..PacketParameters::default()
+        };
+        let machine = machine_with(&platform, &parameters, &[0; 16], &parts).unwrap();
+        let (run, _) = run_operations(&machine, &platform, &[0; 16], (&[], &parts));
+        assert_eq!(run.last(), PACKET + 3 * 10_000 + 4 * LATENCY, "{queues:?}");
+    }
 }
 
 #[test]
 fn what_does_not_work_is_refused() {
-    let platform = network(&leaf_spine(2, 2, 1), 1.0, 100.0);
     let parts = parts(ALLREDUCE, 0, &at_zero(4));
-    let refusal = |parameters: &PacketParameters| {
-        machine_with(&platform, parameters, &[0; 4], &parts).map(drop).unwrap_err()
-    };
-    let credits = PacketParameters { queues: Queues::Credits, ..parameters() };
-    assert_eq!(refusal(&credits), PacketError::OperationsWithCredits);
     let torus = network("kind = 'torus', dims = [4, 4]", 1.0, 100.0);
     let refused = machine_with(&torus, &parameters(), &[0; 16], &parts).map(drop).unwrap_err();
     let first = torus.hosts()[0].name.clone();

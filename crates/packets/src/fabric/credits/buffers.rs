@@ -19,8 +19,10 @@ pub(in super::super) struct Buffers {
     /// Bytes of a buffer.
     pub(super) capacity: u64,
     pub(super) arbitration: Arbitration,
-    /// By input port and channel.
+    /// By input port and channel; behind them the memory of operations by output port, if switches carry out any.
     pub(super) queues: Vec<Queue>,
+    /// Number of the first queue that is memory of operations.
+    pub(super) first_memory: u32,
     pub(super) outputs: Vec<Output>,
     /// By output port and channel.
     pub(super) rooms: Vec<Room>,
@@ -168,6 +170,7 @@ impl Buffers {
             .zip(nodes)
             .flat_map(|(place, node)| std::iter::repeat_n(place, node.outputs as usize))
             .collect();
+        let memories = if machine.trees.is_empty() { 0 } else { of_ports.len() };
         let most_outputs = nodes.iter().map(|node| node.outputs).max().unwrap_or(0);
         let queue = Queue { packets: VecDeque::new(), busy_until: 0, wake: IDLE };
         let output = Output { requests: Vec::new(), waiting: 0, turn: 0, wake: IDLE };
@@ -176,7 +179,8 @@ impl Buffers {
             channels,
             capacity,
             arbitration: machine.parameters.arbitration,
-            queues: vec![queue; (inputs * channels) as usize],
+            queues: vec![queue; (inputs * channels) as usize + memories],
+            first_memory: inputs * channels,
             outputs: vec![output; of_ports.len()],
             rooms: vec![room; of_ports.len() * channels as usize],
             injection_wakes: vec![IDLE; host_ports as usize],

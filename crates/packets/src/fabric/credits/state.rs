@@ -13,7 +13,8 @@ impl Buffers {
     /// Finds the wakes of all nodes anew.
     pub(in super::super) fn set_wakes(&mut self, nodes: &[Node], injections: usize) {
         self.wakes.iter_mut().for_each(VecDeque::clear);
-        let Self { channels, queues, outputs, injection_wakes, nodes: of_ports, wakes, .. } = self;
+        let Self { channels, queues, first_memory, outputs, injection_wakes, nodes: of_ports, wakes, .. } =
+            self;
         for (node, wakes) in nodes.iter().zip(wakes.iter_mut()) {
             for queue in node.first_input * *channels..(node.first_input + node.inputs) * *channels {
                 wakes.push_back((queues[queue as usize].wake, Sleeper::Queue(queue).pack()));
@@ -22,6 +23,10 @@ impl Buffers {
         for port in 0..outputs.len() {
             let wakes = &mut wakes[of_ports[port] as usize];
             wakes.push_back((outputs[port].wake, Sleeper::Output(port as u32).pack()));
+            let memory = *first_memory + port as u32;
+            if let Some(queue) = queues.get(memory as usize) {
+                wakes.push_back((queue.wake, Sleeper::Queue(memory).pack()));
+            }
             if port < injections {
                 wakes.push_back((injection_wakes[port], Sleeper::Injection(port as u32).pack()));
             }
@@ -38,6 +43,7 @@ impl Buffers {
             capacity: _,
             arbitration: _,
             queues,
+            first_memory: _,
             outputs,
             rooms,
             injection_wakes,
