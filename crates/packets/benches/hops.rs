@@ -40,15 +40,21 @@ fn permute(machine: &PacketMachine<'_>, hosts: u32) -> u64 {
 
 #[divan::bench(args = [4, 8, 16], sample_count = 5, sample_size = 1)]
 fn output_queues(bencher: Bencher<'_, '_>, ports: u32) {
-    permutation(bencher, ports, Queues::Fifo);
+    permutation(bencher, ports, (Queues::Fifo, InFlight::Unlimited));
+}
+
+/// With the limit in flight that is the default.
+#[divan::bench(args = [4, 8, 16], sample_count = 5, sample_size = 1)]
+fn limited(bencher: Bencher<'_, '_>, ports: u32) {
+    permutation(bencher, ports, (Queues::Fifo, InFlight::Loop));
 }
 
 #[divan::bench(args = [4, 8, 16], sample_count = 5, sample_size = 1)]
 fn credits(bencher: Bencher<'_, '_>, ports: u32) {
-    permutation(bencher, ports, Queues::Credits);
+    permutation(bencher, ports, (Queues::Credits, InFlight::Unlimited));
 }
 
-fn permutation(bencher: Bencher<'_, '_>, ports: u32, queues: Queues) {
+fn permutation(bencher: Bencher<'_, '_>, ports: u32, (queues, in_flight): (Queues, InFlight)) {
     let platform = platform(ports);
     let hosts = ports.pow(3) / 4;
     let parameters = PacketParameters {
@@ -58,7 +64,7 @@ fn permutation(bencher: Bencher<'_, '_>, ports: u32, queues: Queues) {
         packet_bytes: 4086,
         header_bytes: 64,
         routing: PacketRouting::Spray,
-        in_flight: Some(InFlight::Unlimited),
+        in_flight: Some(in_flight),
         ..PacketParameters::default()
     };
     let homes = vec![0; hosts as usize];

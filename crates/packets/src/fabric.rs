@@ -6,7 +6,8 @@
 //! time and input port, and sends them on: one step for each hop of a packet, and an order that depends on nothing but the switch.
 //!
 //! Hosts act within windows, and a host can send at any instant. Its own output queue follows *behind* time: packets that leave a host
-//! before an instant are sent when that instant has come, at the latest a window after they leave.
+//! before an instant are sent when that instant has come, at the latest a window after they leave. So do messages that wait: they resume
+//! in the order of time among these packets.
 
 mod construction;
 mod control;
@@ -145,8 +146,6 @@ pub(crate) enum ReportKind {
     Arrived,
     /// The last byte has left.
     Left,
-    /// An acknowledgement or a credit lets the message continue.
-    Resumed,
     /// A packet has arrived, and receivers hand out credits.
     Received,
     /// The receiver may hand out credits again.

@@ -151,6 +151,8 @@ impl<'m, 'p, T: Copy + Send + Serialize + DeserializeOwned> PacketRegion<'m, 'p,
             self.submitted += 1;
             self.begins.push(Reverse(Begin { message, operation, submitted: self.submitted }));
         } else {
+            // What has waited until now goes first.
+            self.fabric.resume_until(message.src, self.now.as_picos());
             self.begin(message, operation);
         }
     }
@@ -291,7 +293,6 @@ where
                 }
                 ReportKind::Arrived => done.push(self.arriving.remove(&message).expect(known)),
                 ReportKind::Left => self.left.push(self.leaving.remove(&message).expect(known)),
-                ReportKind::Resumed => self.fabric.resume(at, message),
                 ReportKind::Received => self.fabric.count_arrival(at, message),
                 ReportKind::Granting => self.fabric.grant_again(at, message),
             }

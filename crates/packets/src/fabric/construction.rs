@@ -75,7 +75,11 @@ impl<'m, 'p> Fabric<'m, 'p> {
         }
         let pacing = (machine.parameters.congestion == Congestion::ReceiverCredits)
             .then(|| Box::new(Pacing::new(machine, &nodes[..hosts as usize], &input_rates)));
-        let host_ports = nodes[..hosts as usize].iter().map(|node| node.outputs).sum::<u32>();
+        let hosts_and_outputs = (0..hosts).zip(&nodes).map(|(host, node)| (host, node.outputs as usize));
+        let injections: Vec<_> = hosts_and_outputs
+            .flat_map(|(host, outputs)| std::iter::repeat_n(Injection::new(host), outputs))
+            .collect();
+        let host_ports = injections.len() as u32;
         let buffers =
             machine.has_credits().then(|| Box::new(Buffers::new(machine, &nodes, inputs, host_ports)));
         let marks = matches!(machine.parameters.congestion, Congestion::Dctcp | Congestion::Dcqcn)
@@ -95,7 +99,7 @@ impl<'m, 'p> Fabric<'m, 'p> {
             occupied: vec![0; words as usize],
             arrivals: NodeQueue::default(),
             deadlines: NodeQueue::default(),
-            injections: vec![Injection::default(); host_ports as usize],
+            injections,
             streams: Vec::new(),
             free_streams: Vec::new(),
             stream_places: FxHashMap::default(),

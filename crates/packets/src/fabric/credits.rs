@@ -14,11 +14,13 @@ mod port_set;
 mod sleeper;
 mod state;
 
+use std::ops::Range;
+
 use super::nodes::{Far, IDLE, Node, Port};
 use super::{Fabric, FabricMessage, Report, ReportKind};
 use crate::machine::MAX_WINDOW;
 use crate::packet::Packet;
-use crate::parameters::{Arbitration, Crossbar};
+use crate::parameters::{Arbitration, Crossbar, InFlight};
 pub(super) use buffers::Buffers;
 use buffers::{INJECTION, Queue, Request, Waiting};
 use sleeper::Sleeper;
@@ -40,6 +42,7 @@ impl Fabric<'_, '_> {
         let Node { first_port, outputs, .. } = self.nodes[node as usize];
         let ports = first_port..first_port + outputs;
         let publishes = buffers.published.is_some();
+        let may_wait = node < self.hosts && self.machine.parameters.in_flight() == InFlight::Loop;
         buffers.touched.first = first_port;
         let mut arrivals = order.iter();
         let mut next_arrival = || arrivals.next().map_or((IDLE, 0), |key| (base + (key >> 32), *key as u32));
@@ -47,6 +50,9 @@ impl Fabric<'_, '_> {
         loop {
             let wake = buffers.next_wake(node);
             let at = arrival.min(wake);
+            if may_wait && self.resume_with_credits(buffers, ports.clone(), (at, end)) {
+                continue;
+            }
             if at >= end {
                 break;
             }
@@ -79,6 +85,27 @@ impl Fabric<'_, '_> {
         }
         self.order = order;
         next.min(buffers.next_wake(node))
+    }
+
+    /// Lets the messages of a host continue that have waited until the first of all instants, if that is not after `at` and before `end`;
+    /// returns whether there are any.
+    fn resume_with_credits(
+        &mut self,
+        buffers: &mut Buffers,
+        ports: Range<u32>,
+        (at, end): (u64, u64),
+    ) -> bool {
+        let next = |port: u32| self.injections[port as usize].next_resume();
+        let first = ports.clone().map(next).min().unwrap_or(IDLE);
+        if first > at || first >= end {
+            return false;
+        }
+        for port in ports {
+            while self.injections[port as usize].next_resume() == first {
+                self.resume(Some(buffers), port);
+            }
+        }
+        true
     }
 
     /// Puts the next packet of an input port, which arrives now, into its buffer.
@@ -313,19 +340,22 @@ impl Fabric<'_, '_> {
     }
 
     /// Sets the instant at which a host has to be caught up with: before what it sends can arrive, and just after one of its messages
-    /// sends its last packet or has to wait.
+    /// sends its last packet.
     pub(super) fn set_credit_deadline(&mut self, buffers: &mut Buffers, node: u32) {
         let Node { first_port, outputs, first_input, inputs, .. } = self.nodes[node as usize];
         let rings = &self.rings[first_input as usize..(first_input + inputs) as usize];
-        let forwarded = rings.iter().filter_map(|ring| ring.front()).map(|packet| packet.at);
-        let first = forwarded.min().unwrap_or(IDLE).min(buffers.next_wake(node));
+        let forwarded = rings.iter().filter_map(|ring| ring.front()).map(|packet| packet.at).min();
+        let ports = first_port..first_port + outputs;
+        let resumes = ports.clone().map(|port| self.injections[port as usize].next_resume());
+        let others = [forwarded, resumes.min()].into_iter().flatten();
+        let first = others.fold(buffers.next_wake(node), u64::min);
         if first == IDLE {
             return;
         }
         let latest = self.deadline(node, first);
-        let own = (first_port..first_port + outputs).map(|port| {
+        let own = ports.map(|port| {
             let time = self.least_packet_time(port);
-            self.injections[port as usize].deadline_from(&self.streams, (first, time), latest)
+            self.injections[port as usize].deadline(&self.streams, (first, time), latest)
         });
         let deadline = own.fold(latest, u64::min);
         self.deadlines.set(&mut self.nodes, node, deadline);

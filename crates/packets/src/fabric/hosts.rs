@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use netmodel::{HostId, RouteError};
 
 use super::control::Control;
-use super::injection::{Answer, Injection, Stream};
+use super::credits::Buffers;
+use super::injection::{Answer, Injection, Resume, Stream};
 use super::nodes::{IDLE, Node};
 use super::routes::Pair;
 use super::{Fabric, Report, ReportKind};
@@ -51,6 +52,7 @@ impl Fabric<'_, '_> {
         let Node { first_port, outputs, .. } = self.nodes[node as usize];
         let base = now.saturating_sub(MAX_WINDOW);
         self.injected.clear();
+        self.collect_contentions();
         for port in first_port..first_port + outputs {
             let first = self.injected.len();
             self.inject(port, now);
@@ -82,6 +84,7 @@ impl Fabric<'_, '_> {
                 self.reports.push(Report { at: left, message: packet.message, kind: ReportKind::Left });
             }
         }
+        self.record_contentions();
         self.counts.hops += order.len() as u64;
         self.order = order;
     }
@@ -91,12 +94,8 @@ impl Fabric<'_, '_> {
     fn catch_up_plainly(&mut self, node: u32, now: u64) {
         let Node { first_port, outputs, .. } = self.nodes[node as usize];
         for port in first_port..first_port + outputs {
-            loop {
-                let at = self.injections[port as usize].free_at;
-                if at >= now {
-                    break;
-                }
-                let Some(packet) = self.take_injected(port, at) else { break };
+            while let Some(packet) = self.take_injected_before(port, now) {
+                let at = packet.at;
                 let time = self.ports[port as usize].time(packet.bytes, self.machine.packet_size());
                 self.injections[port as usize].free_at = at.saturating_add(time);
                 let left = self.send(port, &packet, (at, packet.path), None);
@@ -110,12 +109,8 @@ impl Fabric<'_, '_> {
 
     /// Takes the packets that messages put into the output queue of a port before now.
     fn inject(&mut self, port: u32, now: u64) {
-        loop {
-            let at = self.injections[port as usize].free_at;
-            if at >= now {
-                break;
-            }
-            let Some(packet) = self.take_injected(port, at) else { break };
+        while let Some(packet) = self.take_injected_before(port, now) {
+            let at = packet.at;
             self.injected.push((packet, port));
             let left = if self.machine.has_changes {
                 self.machine.transmit(self.first_port + port, at, packet.bytes, |_, _| {})
@@ -130,11 +125,28 @@ impl Fabric<'_, '_> {
         }
     }
 
+    /// Takes the next packet of the messages of a port, if it leaves before now.
+    #[inline]
+    fn take_injected_before(&mut self, port: u32, now: u64) -> Option<Packet> {
+        loop {
+            let injection = &self.injections[port as usize];
+            let at = injection.next();
+            if at >= now {
+                return None;
+            }
+            if injection.next_resume() > at {
+                return self.take_injected(port, at);
+            }
+            self.resume(None, port);
+        }
+    }
+
     /// Takes the next packet of the messages of a port, which leaves at an instant; its message waits for its next turn.
     #[inline]
     pub(super) fn take_injected(&mut self, port: u32, at: u64) -> Option<Packet> {
-        let Self { machine, ports, injections, streams, reports, .. } = self;
-        let queue = &mut injections[port as usize].queue;
+        let Self { machine, ports, injections, streams, .. } = self;
+        let injection = &mut injections[port as usize];
+        let queue = &mut injection.queue;
         let place = *queue.front()?;
         let stream = &mut streams[place as usize];
         let packet = stream.next_packet(at, &machine.parameters);
@@ -151,8 +163,9 @@ impl Fabric<'_, '_> {
             }
         } else if stream.check_limit(at) {
             queue.pop_front();
-            let known = stream.waits.flatten();
-            reports.extend(known.map(|at| Report { at, message, kind: ReportKind::Resumed }));
+            if let Some(at) = stream.waits.flatten() {
+                injection.add_resume(Resume { at, message, place });
+            }
         } else if queue.len() > 1 {
             queue.rotate_left(1);
         }
@@ -171,9 +184,14 @@ impl Fabric<'_, '_> {
         let forwarded = rings.iter().filter_map(|ring| ring.front()).map(|packet| packet.at).min();
         let forwarded = forwarded.map(|at| self.deadline(node, at));
         let own = (first_port..first_port + outputs).map(|port| {
-            let time = self.least_packet_time(port);
             let injection = &self.injections[port as usize];
-            injection.deadline(&self.streams, time, self.deadline(node, injection.free_at))
+            match injection.next() {
+                IDLE => IDLE,
+                next => {
+                    let packets = (injection.free_at, self.least_packet_time(port));
+                    injection.deadline(&self.streams, packets, self.deadline(node, next))
+                }
+            }
         });
         let deadline = forwarded.into_iter().chain(own).min().unwrap_or(IDLE);
         self.deadlines.set(&mut self.nodes, node, deadline);
@@ -212,7 +230,7 @@ impl Fabric<'_, '_> {
         bytes: u64,
     ) -> Result<MessageKey, RouteError> {
         let pair = self.routes.pair(self.machine, self.first_port, (src, dst))?;
-        let Pair { path, limit, messages: number, .. } = *pair;
+        let Pair { path, limit, back, messages: number, .. } = *pair;
         pair.messages = number.wrapping_add(1);
         let message = MessageKey { src, dst, number };
         let (packets, last) = self.packets_of(bytes);
@@ -228,19 +246,20 @@ impl Fabric<'_, '_> {
             (port, if self.machine.routes_at_hosts() { 0 } else { first.path })
         };
         let mut stream = Stream::new(message, packets, last, (port, path), limit);
+        stream.back = back;
         let PacketParameters { congestion, routing, .. } = self.machine.parameters;
         stream.control = stream.limit.and_then(|limit| Control::new(congestion, limit));
         stream.recycled = (routing == PacketRouting::Reps).then(VecDeque::new);
         if let Some(limit) = stream.limit.filter(|_| self.pacing.is_some()) {
             stream.answers -= limit;
         }
-        self.start(node, stream, at);
+        self.start(stream, at);
         Ok(message)
     }
 
     /// Starts to send a message from a host, after the other messages of its port.
-    pub(super) fn start(&mut self, node: u32, stream: Stream, at: u64) {
-        let message = stream.message;
+    pub(super) fn start(&mut self, stream: Stream, at: u64) {
+        let (message, port) = (stream.message, stream.port);
         let place = match self.free_streams.pop() {
             Some(place) => {
                 self.streams[place as usize] = stream;
@@ -252,7 +271,10 @@ impl Fabric<'_, '_> {
             }
         };
         self.stream_places.insert(message, place);
-        self.join(node, place, at);
+        let mut buffers = self.buffers.take();
+        self.join(buffers.as_deref_mut(), place, at);
+        self.buffers = buffers;
+        self.set_deadline(self.injections[port as usize].node);
     }
 
     /// Returns the number of packets of a message, and the payload and header of the last one.
@@ -269,48 +291,65 @@ impl Fabric<'_, '_> {
         (packets as u32, (bytes - (packets - 1) * u64::from(packet_bytes)) as u32 + header_bytes)
     }
 
-    /// Lets a message continue that an acknowledgement has reached, unless an earlier one has, or its window has shrunk.
-    pub(crate) fn resume(&mut self, at: u64, message: MessageKey) {
-        let Some(&place) = self.stream_places.get(&message) else { return };
+    /// Lets the messages of a host continue that have waited until now. All that leaves the host before this instant may be sent.
+    pub(crate) fn resume_until(&mut self, host: HostId, now: u64) {
+        let node = self.node_of(host);
+        self.catch_up_with(node, now);
+        let Node { first_port, outputs, .. } = self.nodes[node as usize];
+        let mut buffers = self.buffers.take();
+        for port in first_port..first_port + outputs {
+            while self.injections[port as usize].next_resume() <= now {
+                self.resume(buffers.as_deref_mut(), port);
+            }
+        }
+        self.buffers = buffers;
+    }
+
+    /// Ends the first wait of the messages of a port, unless the window has shrunk.
+    pub(super) fn resume(&mut self, buffers: Option<&mut Buffers>, port: u32) {
+        let injection = &mut self.injections[port as usize];
+        let Some(Resume { at, message, place }) = injection.resumes.pop_front() else { return };
         let stream = &mut self.streams[place as usize];
-        if stream.waits != Some(Some(at)) {
-            return;
+        if !stream.check_limit(at) {
+            self.join(buffers, place, at);
+        } else if let Some(at) = stream.waits.flatten() {
+            injection.add_resume(Resume { at, message, place });
         }
-        if stream.check_limit(at) {
-            let known = stream.waits.flatten();
-            self.reports.extend(known.map(|at| Report { at, message, kind: ReportKind::Resumed }));
-            return;
-        }
-        let node = self.node_of(message.src);
-        self.catch_up_with(node, at);
-        self.join(node, place, at);
     }
 
     /// Lets a message send packets from now on, after the other messages of its port.
-    fn join(&mut self, node: u32, place: u32, at: u64) {
+    fn join(&mut self, buffers: Option<&mut Buffers>, place: u32, at: u64) {
         let port = self.streams[place as usize].port;
-        let Injection { queue, free_at } = &mut self.injections[port as usize];
+        let Injection { queue, free_at, .. } = &mut self.injections[port as usize];
         let busy_until = *free_at;
         if queue.is_empty() {
             *free_at = at.max(*free_at);
-            if let Some(buffers) = &mut self.buffers {
+            if let Some(buffers) = buffers {
                 buffers.wake_injection(port, *free_at);
             }
         }
         queue.push_back(place);
         self.contend(port, at..busy_until);
-        self.set_deadline(node);
     }
 
     /// Takes in that an acknowledgement or a credit for a message was sent at the instant of the answer.
     pub(super) fn acknowledge(&mut self, message: MessageKey, sent: Answer) {
         let place = self.stream_places[&message];
-        let at = sent.at.saturating_add(self.routes.known_pair(message).back);
         let stream = &mut self.streams[place as usize];
+        let at = sent.at.saturating_add(stream.back);
+        let known = stream.waits.flatten();
         if stream.add_acknowledgement(Answer { at, ..sent }) {
-            self.reports.push(Report { at, message, kind: ReportKind::Resumed });
-        }
-        if stream.is_over() {
+            let port = stream.port;
+            let injection = &mut self.injections[port as usize];
+            if let Some(at) = known {
+                injection.remove_resume(Resume { at, message, place });
+            }
+            injection.add_resume(Resume { at, message, place });
+            let (node, first) = (injection.node, injection.free_at.max(at));
+            let end = self.streams[place as usize].earliest_end(first, self.least_packet_time(port));
+            let deadline = self.deadline(node, at).min(end);
+            self.deadlines.set(&mut self.nodes, node, deadline);
+        } else if stream.is_over() {
             self.stream_places.remove(&message);
             self.free_streams.push(place);
         }

@@ -10,12 +10,24 @@ use crate::PacketParameters;
 use crate::packet::{MessageKey, Packet};
 
 /// The messages that send over an output port of a host, in round robin.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Injection {
+    pub(super) node: u32,
     /// Places of the messages, the next one first.
     pub(super) queue: VecDeque<u32>,
     /// Instant at which the next packet enters the output queue \[ps\], at the rate of the port.
     pub(super) free_at: u64,
+    /// Messages that wait until an instant, the first one first.
+    pub(super) resumes: VecDeque<Resume>,
+}
+
+/// The known end of the wait of a message. Those of one instant are ordered by messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Resume {
+    /// \[ps\]
+    pub(super) at: u64,
+    pub(super) message: MessageKey,
+    pub(super) place: u32,
 }
 
 /// A message that is being sent.
@@ -33,6 +45,8 @@ pub(super) struct Stream {
     pub(super) last_bytes: u32,
     /// Most packets that may be on their way, if a message has more.
     pub(super) limit: Option<u32>,
+    /// Time of an acknowledgement \[ps\].
+    pub(super) back: u64,
     /// Acknowledgements, or credits, that come until the message is over.
     pub(super) answers: u32,
     /// Those that have come.
@@ -75,6 +89,7 @@ impl Stream {
             sent: 0,
             last_bytes,
             limit,
+            back: 0,
             answers: limit.map_or(0, |_| packets),
             returned: 0,
             acknowledged: VecDeque::new(),
@@ -149,21 +164,10 @@ impl Stream {
         self.limit = Some(limit);
     }
 
-    /// Returns the number of packets that are left, if the message never waits.
-    fn packets_if_unlimited(&self) -> Option<u32> {
-        (self.limit.is_none() && self.control.is_none()).then_some(self.packets - self.sent)
-    }
-
-    /// Returns the number of packets after which the message waits, if the last of them is sent at an instant.
-    fn packets_until_wait(&self, at: u64) -> u32 {
-        if self.control.is_some() {
-            // Its window may shrink with each acknowledgement, or it may pause after each packet.
-            return 1;
-        }
-        self.limit.map_or(u32::MAX, |limit| {
-            let returned = self.acknowledged.partition_point(|answer| answer.at <= at) as u32;
-            limit + self.returned + returned - self.sent
-        })
+    /// Returns an instant before which the message does not send its last packet, if its packets of `time` leave from an instant on.
+    pub(super) fn earliest_end(&self, at: u64, time: u64) -> u64 {
+        let more = u64::from(self.packets - self.sent - 1);
+        at.saturating_add(more.saturating_mul(time)).saturating_add(1)
     }
 
     /// Adds an acknowledgement that comes; returns whether the message waits for it.
@@ -187,50 +191,51 @@ impl Stream {
 }
 
 impl Injection {
-    /// Returns the `latest` instant, or an earlier one before which no message sends its last packet or has to wait, if packets of `time`
-    /// leave from the `first` instant on, as soon as they can or later.
-    pub(super) fn deadline_from(&self, streams: &[Stream], (first, time): (u64, u64), latest: u64) -> u64 {
-        let mut at = first;
-        for &place in &self.queue {
-            if at >= latest {
-                break;
-            }
-            let stream = &streams[place as usize];
-            let more = (stream.packets - stream.sent).min(stream.packets_until_wait(first));
-            let end = at.saturating_add(u64::from(more - 1).saturating_mul(time)).saturating_add(1);
-            if end < latest {
-                return end;
-            }
-            at = at.saturating_add(time);
-        }
-        latest
+    pub(super) fn new(node: u32) -> Self {
+        Self { node, queue: VecDeque::new(), free_at: 0, resumes: VecDeque::new() }
     }
 
-    /// Returns the instant at which the host has to be caught up with: just after a message sends its last packet or has to wait, as what
-    /// follows depends on that, and at the `latest` instant otherwise. A packet takes `time`.
-    pub(super) fn deadline(&self, streams: &[Stream], time: u64, latest: u64) -> u64 {
-        if self.queue.is_empty() {
-            return IDLE;
-        }
-        let mut at = self.free_at;
-        if let ([place], []) = self.queue.as_slices()
-            && let Some(more) = streams[*place as usize].packets_if_unlimited()
-        {
-            let last = at.saturating_add(u64::from(more - 1).saturating_mul(time));
-            return latest.min(last.saturating_add(1));
-        }
-        for round in 1.. {
-            for &place in &self.queue {
-                let stream = &streams[place as usize];
-                if stream.sent + round == stream.packets || round >= stream.packets_until_wait(at) {
-                    return latest.min(at.saturating_add(1));
-                }
-                at = at.saturating_add(time);
-                if at >= latest {
-                    return latest;
-                }
+    /// Adds the end of a wait.
+    pub(super) fn add_resume(&mut self, resume: Resume) {
+        let place = self.resumes.partition_point(|&known| known <= resume);
+        self.resumes.insert(place, resume);
+    }
+
+    /// Removes the end of a wait, as an earlier one is known.
+    pub(super) fn remove_resume(&mut self, resume: Resume) {
+        let place = self.resumes.binary_search(&resume).expect("its message waits");
+        self.resumes.remove(place);
+    }
+
+    /// Returns the instant at which a message sends or resumes next.
+    pub(super) fn next(&self) -> u64 {
+        let sends = if self.queue.is_empty() { IDLE } else { self.free_at };
+        sends.min(self.next_resume())
+    }
+
+    /// Returns the instant at which a message resumes next.
+    pub(super) fn next_resume(&self) -> u64 {
+        self.resumes.front().map_or(IDLE, |resume| resume.at)
+    }
+
+    /// Returns the `latest` instant, or an earlier one before which no message sends its last packet, if packets of `time` leave from the
+    /// `first` instant on, as soon as they can or later: what follows depends on the last packet.
+    pub(super) fn deadline(&self, streams: &[Stream], (first, time): (u64, u64), latest: u64) -> u64 {
+        let end = |place: u32, at: u64| streams[place as usize].earliest_end(at, time);
+        let (mut at, mut deadline) = (first, latest);
+        for &place in &self.queue {
+            if at >= deadline {
+                break;
             }
+            deadline = deadline.min(end(place, at));
+            at = at.saturating_add(time);
         }
-        unreachable!("a packet takes time")
+        for &Resume { at, place, .. } in &self.resumes {
+            if at >= deadline {
+                break;
+            }
+            deadline = deadline.min(end(place, at.max(self.free_at)));
+        }
+        deadline
     }
 }

@@ -27,6 +27,9 @@ pub(crate) struct Loads {
     repeated: u64,
     /// By output port.
     ports: Vec<PortLoads>,
+    /// Contentions at a host that is being caught up with, with their ports: those of its own messages are found before those of others.
+    #[serde(skip)]
+    contentions: Option<Vec<(u64, u64, u32)>>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -86,6 +89,7 @@ impl Loads {
             known_until: 0,
             repeated: 0,
             ports: vec![PortLoads::default(); ports],
+            contentions: None,
         }
     }
 
@@ -193,6 +197,10 @@ impl Fabric<'_, '_> {
     #[inline(never)]
     fn record_contention(&mut self, port: u32, time: Range<u64>) {
         let Some(loads) = &mut self.loads else { return };
+        if let Some(contentions) = &mut loads.contentions {
+            contentions.push((time.start, time.end, port));
+            return;
+        }
         let until = &mut loads.ports[port as usize].contended_until;
         let from = time.start.max(*until);
         if from < time.end && time.end < u64::MAX {
@@ -203,6 +211,21 @@ impl Fabric<'_, '_> {
             loads.observer.limits(link, SimTime::from_picos(from), true);
             loads.observer.limits(link, SimTime::from_picos(time.end), false);
         }
+    }
+
+    /// Collects contentions from now on.
+    pub(super) fn collect_contentions(&mut self) {
+        if let Some(loads) = &mut self.loads {
+            loads.contentions = Some(Vec::new());
+        }
+    }
+
+    /// Records the contentions that have been collected, in the order of time.
+    pub(super) fn record_contentions(&mut self) {
+        let collected = self.loads.as_mut().and_then(|loads| loads.contentions.take());
+        let mut contentions = collected.unwrap_or_default();
+        contentions.sort_unstable();
+        contentions.into_iter().for_each(|(start, end, port)| self.record_contention(port, start..end));
     }
 
     /// Announces an interval that begins now and may be repeated.

@@ -90,7 +90,7 @@ impl Fabric<'_, '_> {
         self.catch_up_with(node, at);
         // Each link has as many packets on their way as come from one host.
         let stream = Stream::new(message, packets, last, (port, TreeWay::of(kind).0), None);
-        self.start(node, stream, at);
+        self.start(stream, at);
     }
 
     /// Forwards a packet of an operation at a switch, at once or, with credits, by way of its memory.

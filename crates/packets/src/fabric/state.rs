@@ -5,7 +5,7 @@ use pdes_core::{State, StateVisitor};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::delivery::Partial;
-use super::injection::{Answer, Injection, Stream};
+use super::injection::{Answer, Injection, Resume, Stream};
 use super::nodes::{IDLE, NodeQueue};
 use super::ring::Ring;
 use super::{Fabric, FabricCounts, Report, operations};
@@ -81,7 +81,7 @@ impl State for Fabric<'_, '_> {
                 ring.iter_mut().for_each(|packet| packet.visit(visitor));
             }
         }
-        for Injection { queue, free_at } in injections {
+        for Injection { queue, free_at, .. } in injections {
             visit_busy_until(free_at, visitor);
             if !visitor.saves_whole(queue) {
                 visitor.compare(&queue.len());
@@ -162,6 +162,13 @@ impl Fabric<'_, '_> {
     fn set_queues(&mut self) {
         (self.arrivals, self.deadlines) = (NodeQueue::default(), NodeQueue::default());
         self.occupied.fill(0);
+        self.injections.iter_mut().for_each(|injection| injection.resumes.clear());
+        for &place in self.stream_places.values() {
+            let &Stream { message, port, waits, .. } = &self.streams[place as usize];
+            if let Some(at) = waits.flatten() {
+                self.injections[port as usize].add_resume(Resume { at, message, place });
+            }
+        }
         if let Some(buffers) = &mut self.buffers {
             buffers.set_wakes(&self.nodes, self.injections.len());
         }
@@ -198,6 +205,7 @@ impl Stream {
             sent,
             last_bytes,
             limit,
+            back,
             answers,
             returned,
             acknowledged,
@@ -210,6 +218,7 @@ impl Stream {
             .into_iter()
             .for_each(|part| visitor.plain(part));
         visitor.plain(limit);
+        visitor.plain(back);
         visitor.compare(&acknowledged.len());
         for Answer { at, is_marked, entropy } in acknowledged {
             visit_picos(at, visitor);

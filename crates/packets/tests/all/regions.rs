@@ -125,3 +125,21 @@ proptest! {
         prop_assert_eq!(run_recorded(&platform, &parameters, &homes, &messages), whole);
     }
 }
+
+/// A host of a torus starts a message while another one waits for an acknowledgement, and both are over in many windows.
+#[test]
+fn messages_of_a_host_with_credits_resume_alike_in_any_regions() {
+    let platform = network("kind = 'torus', dims = [4, 4]", 12.5, 500.0);
+    let parameters = PacketParameters {
+        queues: Queues::Credits,
+        buffer_bytes: 9000,
+        packet_bytes: 1000,
+        routing: PacketRouting::Valiant,
+        in_flight: Some(InFlight::Loop),
+        ..PacketParameters::default()
+    };
+    let messages = [(10_810_000, 3, 5, 21_000), (5_200_000, 3, 7, 37_000)];
+    let homes: Vec<u32> = (0..16).map(|host| host / 4).collect();
+    let whole = run_in(&platform, &parameters, &[0; 16], &messages);
+    assert_eq!(run_in(&platform, &parameters, &homes, &messages), whole);
+}
