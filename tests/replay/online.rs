@@ -472,6 +472,29 @@ fn measured_computations_are_processor_time() {
 }
 
 /// Operations that a rank posts before it has the turn for the first time are not lost.
+/// What ranks compute for long is told while they do, also after a message that is on its way: data arrive, and the trace of the run has its
+/// digest.
+#[test]
+fn long_computations_are_those_of_the_record() {
+    let body = "for (int round = 0; round < 60; round++) {\n\
+        int sent = 100 * rank + round, got, before = (rank + size - 1) % size;\nMPI_Request request;\n\
+        MPI_Isend(&sent, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD, &request);\n\
+        for (volatile int i = 0; i < 100000 * (1 + rank % 3); i++);\n\
+        MPI_Recv(&got, 1, MPI_INT, before, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\nMPI_Wait(&request, MPI_STATUS_IGNORE);\n\
+        if (got != 100 * before + round) printf(\"lost\\n\");\n\
+        for (volatile int i = 0; i < 300000; i++);\nMPI_Barrier(MPI_COMM_WORLD);\n}\nprintf(\"%d\\n\", rank);";
+    let Some(program) = Program::with_body(body) else { return };
+    let (trace, report) = (program.folder.path("run.pdt"), program.folder.path("replay.json"));
+    let path = trace.to_string_lossy().into_owned();
+    let flags = ["--set", "online.computation='measured'"];
+    let (lines, digest) = program.lines_and_digest(5, &[&flags as &[&str], &["--record", &path]].concat());
+    assert_eq!(lines, ["0", "1", "2", "3", "4"]);
+    let mut replay = command();
+    replay.arg("run").arg(program.folder.path("run.toml")).args(flags);
+    replay.args(["--trace", &path, "--report"]).arg(&report).assert().success();
+    assert_eq!(SavedReport::from_path(&report).unwrap().digest.to_string(), digest);
+}
+
 #[test]
 fn each_rank_has_a_communicator_of_its_own() {
     let body = "int one = 1, sum = 0;\nMPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);\nprintf(\"%d\\n\", sum);";

@@ -43,14 +43,16 @@ void leave_core(void)
 static void stay_on_core(void)
 {
   uint32_t core = atomic_load_explicit(&shared->core, memory_order_relaxed);
-  if (core == kept_on)
+  if (core == kept_on && core != 0)
     return;
   leave_core();
   thread = (pid_t)syscall(SYS_gettid);
+  if (syscall(SYS_sched_getaffinity, 0, sizeof cores, &cores) <= 0 || core == 0 || core == APART)
+    return;
   cpu_set_t only;
   CPU_ZERO(&only);
   CPU_SET(core - 1, &only);
-  if (core != 0 && syscall(SYS_sched_getaffinity, 0, sizeof cores, &cores) > 0 && syscall(SYS_sched_setaffinity, 0, sizeof only, &only) == 0)
+  if (syscall(SYS_sched_setaffinity, 0, sizeof only, &only) == 0)
     kept_on = core;
 }
 
@@ -93,6 +95,8 @@ static void end_turn(void)
   wake_simulator(&own->turn);
   while (atomic_load_explicit(&own->turn, memory_order_acquire) != TURN_RANK)
     syscall(SYS_futex, &own->turn, FUTEX_WAIT, TURN_SIMULATOR, NULL, NULL, 0);
+  if (own->core != 0)
+    kept_on = own->core;
   begin_turn();
   own->operations = 0;
   posted_computation = posted_polls = 0;
@@ -129,6 +133,7 @@ void post(struct operation operation)
 {
   quiet_row += operation.flags != UNASKED || !is_poll(operation.kind);
   append(operation);
+  atomic_store_explicit(&own->posted, own->operations, memory_order_release);
   if (own->operations == OPERATIONS - 1)
     answer((struct operation){.kind = OP_SYNC});
 }

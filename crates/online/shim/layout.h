@@ -7,7 +7,8 @@
    | arena | one per rank, then that of the simulator |
 
    A rank and the simulator take turns on a slot: whoever has the turn owns all of it. A rank ends its turn with operations; only the
-   last one of them waits for an answer. Offsets count from the begin of the memory; 0 is none. */
+   last one of them waits for an answer. The simulator may read those that are posted, and what the rank has computed since, while the rank
+   has the turn. Offsets count from the begin of the memory; 0 is none. */
 #ifndef PDES_ONLINE_LAYOUT_H
 #define PDES_ONLINE_LAYOUT_H
 
@@ -15,11 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAYOUT_VERSION 6
+#define LAYOUT_VERSION 7
 #define PAGE 4096
 #define OPERATIONS 256
 #define REQUESTS (1 << 18)
 #define NONE UINT32_MAX
+#define APART UINT32_MAX
 /* any source, any tag */
 #define ANY (-1)
 
@@ -150,7 +152,7 @@ struct header {
   uint64_t fold_bytes;
   /* part of the time since the first failed poll of a row, during which further ones are not asked */
   double poll_tolerance;
-  /* one more than the core of ranks, which is that of the simulator; 0 for any */
+  /* one more than the core of ranks, which is that of the simulator; 0 for any, APART for one that the simulator chooses for each turn */
   _Atomic uint32_t core;
   /* polls that are not asked are posted, so that the simulator carries them out */
   uint32_t keeps_polls;
@@ -212,6 +214,15 @@ struct slot {
   uint64_t table;
   /* of the last turn [s] */
   double turn_s;
+  /* number of operations of this turn that wait for no answer and are complete; the simulator sets it to 0 */
+  _Atomic uint32_t posted;
+  /* changes with each call: odd in one, even where the program computes */
+  _Atomic uint32_t calls;
+  /* the thread that has left the last call, and one more than the core on which the simulator keeps it for this turn; 0 for any */
+  int32_t thread;
+  uint32_t core;
+  /* until the end of the last call, the computation before the next operation, and the turn [s] */
+  double computed, spent;
   struct completion received;
   /* the call in progress, and its return address */
   char call[40];
@@ -244,7 +255,7 @@ struct table {
 _Static_assert(sizeof(struct header) == 112, "as in layout.rs");
 _Static_assert(sizeof(struct operation) == 144, "as in layout.rs");
 _Static_assert(sizeof(struct completion) == 32, "as in layout.rs");
-_Static_assert(offsetof(struct slot, operation) == 160, "as in layout.rs");
+_Static_assert(offsetof(struct slot, operation) == 192, "as in layout.rs");
 _Static_assert(sizeof(struct block) == 64, "as in layout.rs");
 
 #endif

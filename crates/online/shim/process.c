@@ -159,8 +159,11 @@ static struct call in_progress;
 
 struct call current_call(void) { return in_progress; }
 
+static void begin_call(void) { atomic_fetch_or(&own->calls, 1); }
+
 void name_call(const char *call, void *site)
 {
+  begin_call();
   in_progress = (struct call){call, site};
   strncpy(own->call, call, sizeof own->call - 1);
   own->site = (uint64_t)site;
@@ -182,9 +185,17 @@ double count_computation(void)
 
 void begin_computation(void)
 {
+  static _Thread_local int32_t thread;
+  begin_call();
   own->call[0] = 0;
   if (is_counted())
     read_work();
+  if (thread == 0)
+    thread = (int32_t)syscall(SYS_gettid);
+  own->thread = thread;
+  own->computed = computation;
+  own->spent = (read_ticks() - turn_begin) * tick;
+  atomic_fetch_add(&own->calls, 1);
   atomic_store_explicit(&caller, NULL, memory_order_release);
 }
 
@@ -229,6 +240,7 @@ void enter(const char *call, void *site)
   if (nested)
     return;
   be_only_caller(call);
+  begin_call();
   if (shared->computation == COMPUTATION_FIXED)
     add_computation(shared->fixed_s);
   else

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 /// Version of the layout.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
+/// Core of ranks that compute on cores of their own.
+pub(crate) const APART: u32 = u32::MAX;
 /// Number of operations of a turn.
 pub(crate) const OPERATIONS: usize = 256;
 /// Number of requests of a rank.
@@ -154,6 +156,12 @@ pub(crate) struct Slot {
     pub(crate) poll_s: AtomicU64,
     pub(crate) table: AtomicU64,
     pub(crate) turn_s: AtomicU64,
+    pub(crate) posted: AtomicU32,
+    pub(crate) calls: AtomicU32,
+    pub(crate) thread: AtomicI32,
+    pub(crate) core: AtomicU32,
+    pub(crate) computed: AtomicU64,
+    pub(crate) spent: AtomicU64,
     received: [u8; size_of::<Completion>()],
     pub(crate) call: [u8; 40],
     pub(crate) site: AtomicU64,
@@ -184,4 +192,4 @@ pub(crate) const SLOT_BYTES: u64 =
     (COMPLETION + (REQUESTS * size_of::<Completion>()) as u64).next_multiple_of(PAGE);
 
 const _: () = assert!(size_of::<Header>() == 112 && size_of::<Operation>() == 144);
-const _: () = assert!(size_of::<Completion>() == 32 && size_of::<Block>() == 64 && size_of::<Slot>() == 160);
+const _: () = assert!(size_of::<Completion>() == 32 && size_of::<Block>() == 64 && size_of::<Slot>() == 192);

@@ -11,6 +11,7 @@
 mod agreement;
 mod binary;
 mod collective;
+mod computing;
 mod describe;
 mod exchange;
 mod extrapolate;

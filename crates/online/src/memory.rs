@@ -6,11 +6,13 @@
 
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU64;
 use std::sync::atomic::Ordering;
 
 use bytemuck::Pod;
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::thread::futex;
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, futex, sched_setaffinity, set_current_timer_slack};
 
 use crate::layout::{
     BLOCK_HEAD, Block, COMPLETION, Completion, Header, LIST, NONE, OPERATION, OPERATIONS, Operation, PAGE,
@@ -23,6 +25,16 @@ const ARENAS: u64 = 16 << 40;
 const LARGEST_ARENA: u64 = 64 << 30;
 /// Interval at which a wait looks whether the run is to end.
 const PATIENCE: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
+/// Interval at which a wait looks at what ranks have computed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Patience {
+    /// A core is free.
+    Short,
+    Long,
+    /// It does not matter.
+    Endless,
+}
 
 /// The shared memory of a run.
 #[derive(Debug)]
@@ -197,9 +209,17 @@ impl Memory {
         unsafe { std::sync::atomic::AtomicU64::from_ptr(pointer.cast()) }.store(value, Ordering::Release);
     }
 
-    /// Gives the turn to a rank that waits for it.
-    pub(crate) fn release_turn(&self, rank: u32) {
-        let turn = &self.slot(rank).turn;
+    /// Gives the turn to a rank that waits for it, on a core of its own if there is one.
+    pub(crate) fn release_turn(&self, rank: u32, core: Option<u32>) {
+        let Slot { turn, posted, thread, core: of_rank, .. } = self.slot(rank);
+        posted.store(0, Ordering::Relaxed);
+        let keep_on = |core: u32| {
+            let thread = Pid::from_raw(thread.load(Ordering::Relaxed))?;
+            let mut only = CpuSet::new();
+            only.set(core as usize);
+            sched_setaffinity(Some(thread), &only).ok().map(|()| core + 1)
+        };
+        of_rank.store(core.and_then(keep_on).unwrap_or(0), Ordering::Relaxed);
         let given = turn.compare_exchange(turn::SIMULATOR, turn::RANK, Ordering::AcqRel, Ordering::Acquire);
         if given.is_ok() {
             let _ = futex::wake(turn, futex::Flags::empty(), 1);
@@ -212,8 +232,15 @@ impl Memory {
     }
 
     /// Waits until a rank gives a turn back after the bell was `heard`, or for some time.
-    pub(crate) fn await_bell(&self, heard: u32) {
-        let _ = futex::wait(&self.header().bell, futex::Flags::empty(), heard, Some(&PATIENCE));
+    pub(crate) fn await_bell(&self, heard: u32, patience: Patience) {
+        let patience = match patience {
+            Patience::Short => &futex::Timespec { tv_sec: 0, tv_nsec: 20_000 },
+            Patience::Long => &futex::Timespec { tv_sec: 0, tv_nsec: 50_000 },
+            Patience::Endless => &PATIENCE,
+        };
+        // Else the system adds as much as a short time.
+        let _ = set_current_timer_slack(NonZeroU64::new(1_000));
+        let _ = futex::wait(&self.header().bell, futex::Flags::empty(), heard, Some(patience));
     }
 
     /// Waits until a rank gives the turn back, or has ended, or `is_over`. At its begin it has the turn. Returns whether the simulator has

@@ -160,6 +160,7 @@ impl Program {
                 },
                 threads: settings.threads,
                 blocking_probes: settings.explores,
+                is_measured: matches!(settings.computation, Computation::Measured),
             },
             progress: (0..ranks).map(|_| Mutex::default()).collect(),
             places: Places::default(),
@@ -169,6 +170,7 @@ impl Program {
             warnings: Mutex::default(),
             has_ended: AtomicBool::new(false),
             abort_code: Mutex::default(),
+            watches_computations: AtomicBool::new(false),
             is_taken: AtomicBool::new(false),
         });
         let watched = Arc::clone(&run);
@@ -198,6 +200,12 @@ impl Program {
     /// Says, before the run, whether the platform has devices for files, whose time accesses take then.
     pub fn set_storage(&self, has_storage: bool) {
         self.run.memory.header().has_storage.store(has_storage.into(), Ordering::Relaxed);
+    }
+
+    /// Says, before the run, whether ranks wait for what others compute: measured computations are told while they last then.
+    pub fn watch_computations(&self, waits: bool) {
+        let is_measured = self.run.settings.is_measured;
+        self.run.watches_computations.store(waits && is_measured, Ordering::Relaxed);
     }
 
     /// Waits for the end of the command; returns its exit status.

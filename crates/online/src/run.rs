@@ -35,6 +35,8 @@ pub(crate) struct Run {
     pub(crate) has_ended: AtomicBool,
     /// Exit status that the program asked for by `MPI_Abort`.
     pub(crate) abort_code: Mutex<Option<i32>>,
+    /// Flag: what a rank has computed is told while it computes.
+    pub(crate) watches_computations: AtomicBool,
     /// Flag: a run has taken the program; another one would have to start it again.
     pub(crate) is_taken: AtomicBool,
 }
@@ -50,6 +52,8 @@ pub(crate) struct RunSettings {
     pub(crate) threads: usize,
     /// A blocking probe waits at once.
     pub(crate) blocking_probes: bool,
+    /// Computations take the processor time of this machine.
+    pub(crate) is_measured: bool,
 }
 
 impl Run {
@@ -100,6 +104,11 @@ impl Run {
             ranks.first().map(|first| format!("rank {first}{others}: {text}"))
         };
         warnings.iter().filter_map(describe).collect()
+    }
+
+    /// Returns whether what a rank has computed is told while it computes.
+    pub(crate) fn watches_computations(&self) -> bool {
+        self.watches_computations.load(Ordering::Relaxed)
     }
 
     fn describe_end(&self, rank: u32) -> String {

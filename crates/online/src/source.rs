@@ -5,6 +5,7 @@ mod files;
 mod messages;
 mod windows;
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,8 +15,10 @@ use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 use rustc_hash::FxHashMap;
 use trace_mmap::{Action, Call, CommIdx, FileName, RankTrace, Slot, Source, TableWriter, Tag, check_amount};
 
+use crate::computing::Computing;
 use crate::layout::{Completion, NONE, OMITS_SHARED_POINTERS, Operation, OperationKind};
 use crate::run::Run;
+use crate::turns::Look;
 use messages::mode;
 use windows::OnlineWindow;
 
@@ -31,8 +34,10 @@ pub(crate) struct RankSource<'t> {
     writer: TableWriter<'t>,
     selection: Selection,
     run: Arc<Run>,
-    /// Number of operations of the turn of the rank, and of those that have been read.
+    /// Number of operations that are known of the turn of the rank, and of those that have been read.
     operations: (u32, u32),
+    /// What the rank has computed since the last of them.
+    computing: RefCell<Computing>,
     /// Actions of the operation in progress that have not begun.
     actions: VecDeque<Action>,
     /// Answer that the rank gets when they have ended.
@@ -142,6 +147,7 @@ impl<'t> RankSource<'t> {
             selection,
             run,
             operations: (0, 0),
+            computing: RefCell::default(),
             actions: VecDeque::new(),
             awaited: Awaited::Nothing,
             communicators: [(0, CommIdx::WORLD)].into_iter().collect(),
@@ -293,10 +299,19 @@ impl<'t> RankSource<'t> {
     }
 
     /// Gives the rank the turn, which at its begin it has.
-    fn get_turn(&self) {
-        if self.operations.0 > 0 {
-            self.run.turns.give(&self.run.memory, self.me.get());
+    fn get_turn(&mut self) {
+        if std::mem::take(&mut self.operations).0 > 0 {
+            let Run { turns, memory, .. } = &*self.run;
+            if self.run.watches_computations() && turns.are_apart() {
+                self.computing.get_mut().begin_turn(memory.slot(self.me.get()));
+            }
+            turns.give(memory, self.me.get());
         }
+    }
+
+    /// Returns the number of operations that a rank which has the turn has posted so far.
+    fn operations_so_far(&self) -> u32 {
+        self.run.memory.slot(self.me.get()).posted.load(Ordering::Acquire)
     }
 
     /// Returns the next operation of the rank, for which it gets the turn if the last one has ended.
@@ -304,20 +319,34 @@ impl<'t> RankSource<'t> {
         if self.needs_turn() && !self.is_outside {
             self.get_turn();
         }
-        self.is_outside = false;
-        let (length, read) = &mut self.operations;
-        if read == length {
+        if self.needs_turn() && self.run.turns.look(&self.run.memory, self.me.get()) == Look::Running {
+            self.operations.0 = self.operations_so_far();
+        }
+        if self.needs_turn() {
+            self.is_outside = false;
             self.run.take_turn(self.me.get())?;
-            let posted = self.run.memory.slot(self.me.get()).operations.load(Ordering::Relaxed);
-            (*length, *read) = (posted, 0);
-            if posted == 0 {
+            self.computing.get_mut().end_turn();
+            self.operations.0 = self.run.memory.slot(self.me.get()).operations.load(Ordering::Relaxed);
+            if self.needs_turn() {
                 return Err("the rank has given its turn without an operation".into());
             }
         }
+        let read = &mut self.operations.1;
         *read += 1;
         let operation = self.run.memory.operation(self.me.get(), *read - 1);
         self.run.begin(self.me.get(), operation);
         Ok(operation)
+    }
+
+    /// Lets the rank compute, in units of computation.
+    fn compute(&mut self, units: f64) -> Result<(), String> {
+        if units > 0.0 {
+            let flops =
+                check_amount(units * self.run.settings.flops_per_unit).map_err(|error| error.to_string())?;
+            self.actions.push_back(Action::Compute { flops });
+            self.failed_polls = FailedPolls::default();
+        }
+        Ok(())
     }
 
     /// Translates an operation to actions.
@@ -325,12 +354,8 @@ impl<'t> RankSource<'t> {
         let Operation { kind, request, seconds, computed, polled, .. } = operation;
         let kind = OperationKind::from_number(kind)
             .ok_or_else(|| format!("it posts an operation {kind}, which there is not"))?;
-        if computed > 0.0 {
-            let flops = check_amount(computed * self.run.settings.flops_per_unit)
-                .map_err(|error| error.to_string())?;
-            self.actions.push_back(Action::Compute { flops });
-            self.failed_polls = FailedPolls::default();
-        }
+        let rest = self.computing.get_mut().rest(computed);
+        self.compute(rest)?;
         if polled > 0.0 {
             let seconds = check_amount(polled).map_err(|error| error.to_string())?;
             self.actions.push_back(Action::Sleep { seconds });
@@ -517,27 +542,39 @@ fn message(Status { source, tag, bytes, .. }: Status, block: u64) -> Completion 
 
 impl ActionSource for RankSource<'_> {
     fn release(&mut self, reply: Reply<'_>) -> bool {
-        if self.actions.is_empty() {
-            self.answer(reply);
+        if !self.is_outside {
+            if self.actions.is_empty() {
+                self.answer(reply);
+            }
+            let needs_turn = self.actions.is_empty() && !self.has_ended && self.needs_turn();
+            self.is_outside = needs_turn && !self.run.turns.is_exclusive();
+            if self.is_outside {
+                self.get_turn();
+            }
         }
-        let needs_turn = self.actions.is_empty() && !self.has_ended && self.needs_turn();
-        self.is_outside = needs_turn && !self.run.turns.is_exclusive();
-        if self.is_outside {
-            self.get_turn();
-        }
-        self.is_outside
+        let is_awaited = self.is_outside && self.actions.is_empty() && self.needs_turn();
+        self.run.turns.set_awaited(self.me.get(), is_awaited);
+        is_awaited
     }
 
     fn has_decided(&self) -> bool {
-        self.run.turns.has_decided(&self.run.memory, self.me.get())
+        let Run { turns, memory, .. } = &*self.run;
+        match turns.look(memory, self.me.get()) {
+            Look::Running if self.run.watches_computations() && turns.lack_ranks() => {
+                let are_read = self.operations_so_far() == self.operations.1;
+                self.computing.borrow_mut().look(memory.slot(self.me.get()), are_read)
+            }
+            look => look == Look::Back,
+        }
     }
 
     fn await_decision(&self) -> bool {
-        let is_over = self.run.has_ended.load(Ordering::Acquire);
-        self.run.turns.await_decision(&self.run.memory, is_over)
+        let Run { turns, memory, has_ended, .. } = &*self.run;
+        turns.await_decision(memory, self.run.watches_computations(), has_ended.load(Ordering::Acquire))
     }
 
     fn next(&mut self, reply: Reply<'_>) -> Result<Option<Action>, Box<str>> {
+        self.run.turns.set_awaited(self.me.get(), false);
         loop {
             if let Some(action) = self.actions.pop_front() {
                 self.begun = reply.clock();
@@ -550,6 +587,8 @@ impl ActionSource for RankSource<'_> {
                 self.run.end_turn(self.me.get());
                 return Ok(None);
             }
+            let certain = self.computing.get_mut().tell();
+            self.compute(certain)?;
             if self.actions.is_empty() {
                 let operation = self.next_operation()?;
                 self.begin(operation)?;

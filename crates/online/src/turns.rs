@@ -12,16 +12,17 @@ use std::thread::ThreadId;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-use crate::layout::Header;
-use crate::memory::Memory;
+use crate::layout::{APART, Header};
+use crate::memory::{Memory, Patience};
 use crate::shim::cache_directory;
 
 /// Number of turns after which it is decided anew whether they are on one core.
 const TURNS: u32 = 100;
 /// Number of turns among those during which another rank has one, too, from which on they are worth another core: of four at once.
 const MANY: u32 = 70;
-/// Mean work of turns for which another core is worth an interrupt \[s\].
+/// Mean work of turns for which another core is worth an interrupt, if others have one at once, or in any case: then they may \[s\].
 const LONG: f64 = 2e-5;
+const LONG_ALONE: f64 = 1e-4;
 
 /// The turns of a run.
 #[derive(Debug)]
@@ -29,18 +30,32 @@ pub(crate) struct Turns {
     state: Mutex<State>,
     /// Flag of each rank: it has a turn, from its begin on.
     given: Box<[AtomicBool]>,
-    /// Number of cores of this process.
-    cores: usize,
+    /// Flag of each rank: its next turn is asked for.
+    is_awaited: Box<[AtomicBool]>,
+    /// Cores of this process.
+    cores: Vec<u32>,
     /// Flag: no two ranks have a turn at once.
     is_exclusive: AtomicBool,
     /// Flag: ranks compute on cores of their own.
     is_apart: AtomicBool,
 }
 
+/// What is known of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// The rank waits for it, or nothing is known before its end.
+    Unknown,
+    /// The rank has it.
+    Running,
+    /// The rank has given it back, or has ended.
+    Back,
+}
+
 #[derive(Debug, Default)]
 struct State {
-    /// Ranks that have a turn, but for their first one.
-    given: VecDeque<u32>,
+    /// Ranks that have a turn, but for their first one, or have given it back, which was not taken; each with its core, if it has one of its
+    /// own.
+    given: VecDeque<(u32, Option<u32>)>,
     /// Ranks that get one next.
     waiting: VecDeque<u32>,
     /// The thread of all turns, while it shares its core with the ranks.
@@ -108,10 +123,14 @@ impl Drop for Pinned {
 
 impl Turns {
     pub(crate) fn new(ranks: u32) -> Self {
-        let cores = sched_getaffinity(None).map_or(1, |cores| cores.count() as usize);
+        let cores = sched_getaffinity(None).map_or(vec![0], |cores| {
+            let all = 0..CpuSet::MAX_CPU;
+            all.filter(|&core| cores.is_set(core)).map(|core| core as u32).collect()
+        });
         Self {
             state: Mutex::default(),
             given: (0..ranks).map(|_| AtomicBool::new(true)).collect(),
+            is_awaited: (0..ranks).map(|_| AtomicBool::new(false)).collect(),
             cores,
             is_exclusive: AtomicBool::new(false),
             is_apart: AtomicBool::new(false),
@@ -131,7 +150,8 @@ impl Turns {
         self.is_exclusive.load(Ordering::Relaxed)
     }
 
-    fn is_apart(&self) -> bool {
+    /// Returns whether ranks compute on cores of their own.
+    pub(crate) fn are_apart(&self) -> bool {
         self.is_apart.load(Ordering::Relaxed)
     }
 
@@ -144,34 +164,66 @@ impl Turns {
 
     /// Gives turns to ranks that wait for them, as many as there are cores: on a shared one, they compute one after the other.
     fn give_waiting(&self, memory: &Memory, state: &mut State) {
-        while (state.shared.is_some() || state.given.len() < self.cores)
+        let mut running = if state.shared.is_some() { 0 } else { state.running(memory).count() };
+        while running < self.cores.len()
             && let Some(rank) = state.waiting.pop_front()
         {
             self.give_now(memory, state, rank);
+            running += usize::from(state.shared.is_none());
         }
     }
 
     fn give_now(&self, memory: &Memory, state: &mut State, rank: u32) {
         self.given[rank as usize].store(true, Ordering::Relaxed);
-        state.given.push_back(rank);
-        memory.release_turn(rank);
+        // The system may wake a rank on the core of another one, and leave it there while others are idle.
+        let is_free = |core: &&u32| state.running(memory).all(|of_other| of_other != Some(**core));
+        let core = self.cores.iter().filter(|_| self.are_apart()).find(is_free).copied();
+        state.given.push_back((rank, core));
+        memory.release_turn(rank, core);
     }
 
-    /// Returns whether a rank that gets a turn has given it back, where ranks compute on cores of their own.
-    pub(crate) fn has_decided(&self, memory: &Memory, rank: u32) -> bool {
-        self.is_apart() && self.given[rank as usize].load(Ordering::Relaxed) && memory.has_given_back(rank)
+    /// Returns what is known of the turn of a rank that waits for it or has it, where ranks compute on cores of their own.
+    pub(crate) fn look(&self, memory: &Memory, rank: u32) -> Look {
+        match self.are_apart() && self.given[rank as usize].load(Ordering::Relaxed) {
+            false => Look::Unknown,
+            true if memory.has_given_back(rank) => Look::Back,
+            true => Look::Running,
+        }
     }
 
-    /// Waits until a rank gives its turn back; returns false at once if turns are on one core, or `is_over`.
-    pub(crate) fn await_decision(&self, memory: &Memory, is_over: bool) -> bool {
-        if !self.is_apart() || is_over {
+    /// Returns whether ranks without a turn could have one, if they were asked for.
+    pub(crate) fn lack_ranks(&self) -> bool {
+        let state = self.state();
+        state.waiting.is_empty() && state.given.len() < self.given.len()
+    }
+
+    /// Sets whether the next turn of a rank is asked for, by [`Turns::look`].
+    pub(crate) fn set_awaited(&self, rank: u32, is_awaited: bool) {
+        self.is_awaited[rank as usize].store(is_awaited, Ordering::Relaxed);
+    }
+
+    /// Waits until a rank gives its turn back, or for a short time if what ranks compute `is_watched` and others could have a turn, too;
+    /// returns false at once if turns are on one core, or `is_over`.
+    pub(crate) fn await_decision(&self, memory: &Memory, is_watched: bool, is_over: bool) -> bool {
+        if !self.are_apart() || is_over {
             return false;
         }
         let Header { bell, listeners, .. } = memory.header();
         listeners.fetch_add(1, Ordering::SeqCst);
         let heard = bell.load(Ordering::SeqCst);
-        if !self.state().given.iter().any(|rank| memory.has_given_back(*rank)) {
-            memory.await_bell(heard);
+        let mut state = self.state();
+        self.give_waiting(memory, &mut state);
+        let is_awaited = |rank: u32| self.is_awaited[rank as usize].load(Ordering::Relaxed);
+        let is_any_back =
+            state.given.iter().any(|&(rank, _)| is_awaited(rank) && memory.has_given_back(rank));
+        let patience = match is_watched && state.waiting.is_empty() && state.given.len() < self.given.len() {
+            true if state.running(memory).count() < self.cores.len() => Patience::Short,
+            true => Patience::Long,
+            false => Patience::Endless,
+        };
+        drop(state);
+        if !is_any_back {
+            memory.await_bell(heard, patience);
         }
         listeners.fetch_sub(1, Ordering::SeqCst);
         true
@@ -184,7 +236,7 @@ impl Turns {
         let worked = f64::from_bits(memory.slot(rank).turn_s.load(Ordering::Relaxed));
         self.given[rank as usize].store(false, Ordering::Relaxed);
         let mut state = self.state();
-        if let Some(place) = state.given.iter().position(|given| *given == rank) {
+        if let Some(place) = state.given.iter().position(|(given, _)| *given == rank) {
             state.given.remove(place);
         }
         self.note(memory, &mut state, worked);
@@ -206,7 +258,7 @@ impl Turns {
         let mut state = self.state();
         state.is_ending = true;
         state.unpin(memory);
-        memory.release_turn(rank);
+        memory.release_turn(rank, None);
     }
 
     /// Notes a turn that a rank has given back, and after some of them decides whether they are on one core.
@@ -222,12 +274,14 @@ impl Turns {
         if *turns < TURNS && !is_foreign {
             return;
         }
-        let is_apart = self.cores > 1 && *sum > f64::from(*turns) * LONG && *overlapped > MANY;
+        let mean = *sum / f64::from(*turns);
+        let is_apart = self.cores.len() > 1 && (mean > LONG && *overlapped > MANY || mean > LONG_ALONE);
         let may_share = !*is_of_many && !is_foreign && !state.is_ending;
         state.recent = Recent::default();
         self.is_apart.store(is_apart, Ordering::Relaxed);
         if is_apart || !may_share {
             state.unpin(memory);
+            memory.header().core.store(if is_apart { APART } else { 0 }, Ordering::Relaxed);
         } else if state.shared.is_none() {
             state.shared = Pinned::new();
             let core = state.shared.as_ref().map_or(0, |pinned| pinned.core + 1);
@@ -237,6 +291,12 @@ impl Turns {
 }
 
 impl State {
+    /// Returns the cores of the ranks that have a turn.
+    fn running(&self, memory: &Memory) -> impl Iterator<Item = Option<u32>> {
+        let running = self.given.iter().filter(|(rank, _)| !memory.has_given_back(*rank));
+        running.map(|(_, core)| *core)
+    }
+
     /// Lets the thread and the ranks run anywhere again.
     fn unpin(&mut self, memory: &Memory) {
         memory.header().core.store(0, Ordering::Relaxed);
@@ -270,13 +330,13 @@ mod tests {
 
     #[test]
     fn a_thread_that_has_all_turns_shares_its_core_while_they_are_short() {
-        let turns = Turns { cores: 2, ..Turns::new(1) };
+        let turns = Turns { cores: vec![0, 1], ..Turns::new(1) };
         let (memory, before) = (memory(1), cores());
         std::fs::create_dir_all(cache_directory()).unwrap();
         let announced = || memory.header().core.load(Ordering::Relaxed);
         let take = |worked: f64, others: u32| {
             let mut state = turns.state();
-            state.given = (0..others).collect();
+            state.given = (0..others).map(|rank| (rank, None)).collect();
             turns.note(&memory, &mut state, worked);
         };
         (1..TURNS).for_each(|_| take(0.0, 0));
@@ -288,21 +348,23 @@ mod tests {
         assert_eq!(cores(), if is_shared { 1 } else { before });
         (0..TURNS).for_each(|_| take(1e-6, 1));
         assert_eq!(announced() > 0, turns.state().shared.is_some());
-        // Long ones have more cores, if they are at once.
-        (0..TURNS).for_each(|_| take(1e-3, 0));
+        // Long ones have more cores, if they are at once, or so long that they could be.
+        (0..TURNS).for_each(|_| take(5e-5, 0));
         assert_eq!(announced() > 0, turns.state().shared.is_some());
-        (0..TURNS).for_each(|_| take(1e-3, 1));
-        assert!(turns.is_apart());
-        assert_eq!((announced(), cores()), (0, before));
-        (0..TURNS).for_each(|_| take(1e-3, 0));
-        assert!(!turns.is_apart());
+        for (worked, others) in [(5e-5, 1), (1e-3, 0)] {
+            (0..TURNS).for_each(|_| take(worked, others));
+            assert!(turns.are_apart());
+            assert_eq!((announced(), cores()), (APART, before));
+            (0..TURNS).for_each(|_| take(5e-5, 0));
+            assert!(!turns.are_apart());
+        }
         std::thread::scope(|scope| scope.spawn(|| take(0.0, 0)).join().unwrap());
         assert_eq!((announced(), cores()), (0, before));
     }
 
     #[test]
     fn as_many_ranks_as_cores_have_a_turn_at_once() {
-        let (memory, turns) = (memory(4), Turns { cores: 2, ..Turns::new(4) });
+        let (memory, turns) = (memory(4), Turns { cores: vec![0, 1], ..Turns::new(4) });
         // Ranks that wait for their turns.
         (0..4).for_each(|rank| memory.slot(rank).turn.store(turn::SIMULATOR, Ordering::Relaxed));
         let with_turn = || -> Vec<u32> {

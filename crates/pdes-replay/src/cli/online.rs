@@ -11,7 +11,9 @@ use clap::Args;
 use online::{Clocks, Computation, Extrapolation, ExtrapolationRule, Program, Recording, Settings};
 use outputs::{AtomicFile, FileRoles};
 use pdes_core::Progress;
-use pdes_replay::{Config, OnlineClock, OnlineComputation, Outcome, Report, RunSpec, Sampling, Simulation};
+use pdes_replay::{
+    Config, ExecutionMode, OnlineClock, OnlineComputation, Outcome, Report, RunSpec, Sampling, Simulation,
+};
 use tempfile::TempPath;
 
 use super::arguments::RunArguments;
@@ -180,7 +182,10 @@ pub(super) fn settings(config: &Config) -> Result<Settings> {
 /// Runs the simulation, and writes what it finds.
 fn simulate(spec: &RunSpec, program: &Program, leaving: Option<&Leaving>) -> Result<()> {
     let simulation = Simulation::load(spec)?;
-    simulation.execution(1).check().map_err(|why| Misuse(why.to_string()))?;
+    let execution = simulation.execution(1);
+    execution.check().map_err(|why| Misuse(why.to_string()))?;
+    // Without contention a rank goes on until it lacks a message, whatever others compute; noise is that of whole computations.
+    program.watch_computations(execution.mode != ExecutionMode::Uncontended && spec.noise.is_none());
     program.set_storage(!simulation.platform().storage().is_empty());
     let outcome = replay(&simulation)?;
     let mut report = Report::new(&simulation, &outcome);
