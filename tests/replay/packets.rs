@@ -310,6 +310,25 @@ fn repeated_iterations_are_skipped_exactly() {
     }
 }
 
+/// Fast-forward cuts a run also where nothing recurs: regions that count their spans from other instants have the same packets.
+#[test]
+fn cuts_change_nothing() {
+    let folder = Folder::new();
+    let torus = "[topology]\nkind = 'torus'\ndims = [4, 4, 4]\nspeed = '10Gf'\nbandwidth = '1.25GBps'\nlatency = '1us'\n";
+    let torus = folder.write("torus.toml", torus);
+    let shape = ["--cells=32,32,32", "--processes=4,4,4", "--periodic", "--iterations=8", "--jitter=0.1"];
+    let halo = generate(&folder, "halo3d", &shape);
+    for queues in ["packets.queues='fifo'", "packets.queues='credits'"] {
+        let settings = [queues, "packets.routing='valiant'", "network.preset='links'"];
+        let whole = digest(&replay(&halo, &torus, &settings));
+        for regions in ["network.regions=2", "network.regions=4"] {
+            let cut =
+                [&settings as &[&str], &[regions, "engine.threads=2", "engine.fast_forward=true"]].concat();
+            assert_eq!(digest(&replay(&halo, &torus, &cut)), whole, "{cut:?}");
+        }
+    }
+}
+
 /// A sprayed halo never recurs, and the summary says what does.
 #[test]
 fn what_recurs_is_told() {

@@ -173,6 +173,12 @@ impl Fabric<'_, '_> {
     /// Counts spans from an instant at which none is in progress, and sends what leaves hosts before it.
     pub(crate) fn count_spans_from(&mut self, origin: u64) {
         self.origin = origin;
+        // What goes to other regions has to leave before the ends of other spans than until now.
+        for node in 0..self.hosts {
+            if self.nodes[node as usize].is_at_border {
+                self.set_deadline(node);
+            }
+        }
         self.catch_up(origin, origin.saturating_add(self.machine.lookahead));
     }
 
