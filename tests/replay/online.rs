@@ -472,8 +472,7 @@ fn measured_computations_are_processor_time() {
 }
 
 /// Operations that a rank posts before it has the turn for the first time are not lost.
-/// What ranks compute for long is told while they do, also after a message that is on its way: data arrive, and the trace of the run has its
-/// digest.
+/// Long computations are told while they last, also after a message that is on its way: data arrive, and the trace of the run has its digest.
 #[test]
 fn long_computations_are_those_of_the_record() {
     let body = "for (int round = 0; round < 60; round++) {\n\

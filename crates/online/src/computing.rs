@@ -1,4 +1,4 @@
-//! What a rank has computed so far while it has the turn: time that is certain, so that others need not wait for its next call.
+//! The computation of a rank while it has the turn. The part that is over is certain: others need not wait for the next call.
 //!
 //! The simulator reads the processor time of the rank's thread by a counter of the system, as that is exact while the thread runs on
 //! another core; the clock of another process is only as exact as the ticks of the system.
@@ -15,7 +15,7 @@ use crate::layout::Slot;
 const LEAST: f64 = 5e-5;
 /// Part of the computation told so far that the next one has at least: a long one is told by few events.
 const GROWTH: f64 = 0.5;
-/// What may pass before a turn begins for the rank, and what calls may subtract as the cost of reading clocks \[s\].
+/// Longest time before a turn begins for the rank, with the cost of reading clocks that calls may subtract \[s\].
 const MARGIN: f64 = 5e-6;
 /// Most counters at once: files are for others, too.
 const MOST_COUNTERS: u32 = 128;

@@ -36,7 +36,7 @@ pub(crate) struct RankSource<'t> {
     run: Arc<Run>,
     /// Number of operations that are known of the turn of the rank, and of those that have been read.
     operations: (u32, u32),
-    /// What the rank has computed since the last of them.
+    /// The computation of the rank since the last of them.
     computing: RefCell<Computing>,
     /// Actions of the operation in progress that have not begun.
     actions: VecDeque<Action>,

@@ -40,7 +40,7 @@ pub(crate) struct Turns {
     is_apart: AtomicBool,
 }
 
-/// What is known of a turn.
+/// State of a turn, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     /// The rank waits for it, or nothing is known before its end.
@@ -193,8 +193,7 @@ impl Turns {
 
     /// Returns whether ranks without a turn could have one, if they were asked for.
     pub(crate) fn lack_ranks(&self) -> bool {
-        let state = self.state();
-        state.waiting.is_empty() && state.given.len() < self.given.len()
+        self.state().lacks_ranks(self.given.len())
     }
 
     /// Sets whether the next turn of a rank is asked for, by [`Turns::look`].
@@ -216,7 +215,7 @@ impl Turns {
         let is_awaited = |rank: u32| self.is_awaited[rank as usize].load(Ordering::Relaxed);
         let is_any_back =
             state.given.iter().any(|&(rank, _)| is_awaited(rank) && memory.has_given_back(rank));
-        let patience = match is_watched && state.waiting.is_empty() && state.given.len() < self.given.len() {
+        let patience = match is_watched && state.lacks_ranks(self.given.len()) {
             true if state.running(memory).count() < self.cores.len() => Patience::Short,
             true => Patience::Long,
             false => Patience::Endless,
@@ -295,6 +294,11 @@ impl State {
     fn running(&self, memory: &Memory) -> impl Iterator<Item = Option<u32>> {
         let running = self.given.iter().filter(|(rank, _)| !memory.has_given_back(*rank));
         running.map(|(_, core)| *core)
+    }
+
+    /// Returns whether some of the ranks have no turn, and none waits for one.
+    fn lacks_ranks(&self, ranks: usize) -> bool {
+        self.waiting.is_empty() && self.given.len() < ranks
     }
 
     /// Lets the thread and the ranks run anywhere again.

@@ -193,8 +193,8 @@ fn regions_make_no_difference() {
     }
 }
 
-/// What waits in a switch for other hosts is in its memory: the vector of a host leaves through a buffer of one packet, and so does a
-/// message behind it, before the others begin.
+/// Packets that wait in a switch for those of other hosts are in its memory: the vector of a host leaves through a buffer of one packet, and
+/// so does a message behind it, before the others begin.
 #[test]
 fn operations_that_wait_leave_buffers_to_messages() {
     let platform = star(4);
