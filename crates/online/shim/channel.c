@@ -18,12 +18,14 @@ struct slot *slot_of(int rank)
   return (struct slot *)((char *)shared + shared->slot + (uint64_t)rank * shared->slot_bytes);
 }
 
-void wake_simulator(_Atomic uint32_t *turn)
+void hand_over(struct slot *slot, uint32_t owner)
 {
+  atomic_store(&slot->turn, owner);
   atomic_fetch_add(&shared->bell, 1);
   if (atomic_load(&shared->listeners) > 0)
     syscall(SYS_futex, &shared->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-  syscall(SYS_futex, turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+  if (atomic_load(&slot->is_awaited))
+    syscall(SYS_futex, &slot->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 /* One more than the core on which this thread is kept, 0 for none, and those on which it ran. */
@@ -91,8 +93,7 @@ static void end_turn(void)
 {
   stay_on_core();
   note_turn();
-  atomic_store_explicit(&own->turn, TURN_SIMULATOR, memory_order_release);
-  wake_simulator(&own->turn);
+  hand_over(own, TURN_SIMULATOR);
   while (atomic_load_explicit(&own->turn, memory_order_acquire) != TURN_RANK)
     syscall(SYS_futex, &own->turn, FUTEX_WAIT, TURN_SIMULATOR, NULL, NULL, 0);
   if (own->core != 0)

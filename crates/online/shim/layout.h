@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAYOUT_VERSION 7
+#define LAYOUT_VERSION 8
 #define PAGE 4096
 #define OPERATIONS 256
 #define REQUESTS (1 << 18)
@@ -221,6 +221,8 @@ struct slot {
   /* the thread that has left the last call, and one more than the core on which the simulator keeps it for this turn; 0 for any */
   int32_t thread;
   uint32_t core;
+  /* a thread of the simulator sleeps until the turn ends */
+  _Atomic uint32_t is_awaited;
   /* until the end of the last call, the computation before the next operation, and the turn [s] */
   double computed, spent;
   struct completion received;
@@ -255,7 +257,7 @@ struct table {
 _Static_assert(sizeof(struct header) == 112, "as in layout.rs");
 _Static_assert(sizeof(struct operation) == 144, "as in layout.rs");
 _Static_assert(sizeof(struct completion) == 32, "as in layout.rs");
-_Static_assert(offsetof(struct slot, operation) == 192, "as in layout.rs");
+_Static_assert(offsetof(struct slot, operation) == 200, "as in layout.rs");
 _Static_assert(sizeof(struct block) == 64, "as in layout.rs");
 
 #endif

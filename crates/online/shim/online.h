@@ -153,8 +153,8 @@ void post(struct operation operation);
 void answer(struct operation operation);
 /* Simulated time [s]. */
 double now(void);
-/* Wakes the threads of the simulator that wait for this turn, or for any. */
-void wake_simulator(_Atomic uint32_t *turn);
+/* Ends the turn of a rank, and wakes the threads of the simulator that sleep until it ends, or any. */
+void hand_over(struct slot *slot, uint32_t owner);
 /* Lets the program run on all its cores until its next call. */
 void leave_core(void);
 /* Returns whether a poll fails without being asked: it is one of a row that has failed. Legal, for a poll may see late what has happened. */

@@ -476,8 +476,7 @@ static void end_rank(pid_t process, int status)
       continue;
     slot->status = status;
     atomic_store_explicit(&slot->has_ended, 1, memory_order_release);
-    atomic_store_explicit(&slot->turn, TURN_OVER, memory_order_release);
-    wake_simulator(&slot->turn);
+    hand_over(slot, TURN_OVER);
   }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 /// Version of the layout.
-pub(crate) const VERSION: u32 = 7;
+pub(crate) const VERSION: u32 = 8;
 /// Core of ranks that compute on cores of their own.
 pub(crate) const APART: u32 = u32::MAX;
 /// Number of operations of a turn.
@@ -160,6 +160,7 @@ pub(crate) struct Slot {
     pub(crate) calls: AtomicU32,
     pub(crate) thread: AtomicI32,
     pub(crate) core: AtomicU32,
+    pub(crate) is_awaited: AtomicU32,
     pub(crate) computed: AtomicU64,
     pub(crate) spent: AtomicU64,
     received: [u8; size_of::<Completion>()],
@@ -192,4 +193,4 @@ pub(crate) const SLOT_BYTES: u64 =
     (COMPLETION + (REQUESTS * size_of::<Completion>()) as u64).next_multiple_of(PAGE);
 
 const _: () = assert!(size_of::<Header>() == 112 && size_of::<Operation>() == 144);
-const _: () = assert!(size_of::<Completion>() == 32 && size_of::<Block>() == 64 && size_of::<Slot>() == 192);
+const _: () = assert!(size_of::<Completion>() == 32 && size_of::<Block>() == 64 && size_of::<Slot>() == 200);

@@ -245,13 +245,19 @@ impl Memory {
 
     /// Waits until a rank gives the turn back, or has ended, or `is_over`. At its begin it has the turn. Returns whether the simulator has
     /// the turn.
-    pub(crate) fn await_turn(&self, rank: u32, is_over: impl Fn() -> bool) -> bool {
-        let turn = &self.slot(rank).turn;
+    pub(crate) fn await_turn(&self, rank: u32, shares_core: bool, is_over: impl Fn() -> bool) -> bool {
+        let Slot { turn, is_awaited, .. } = self.slot(rank);
+        // On its core, the rank runs before this thread does again: one that does not sleep needs no call to be woken.
+        if shares_core && !self.has_given_back(rank) {
+            std::thread::yield_now();
+        }
         loop {
             match turn.load(Ordering::Acquire) {
                 turn::SIMULATOR => return true,
                 turn::RANK if !is_over() => {
+                    is_awaited.store(1, Ordering::SeqCst);
                     let _ = futex::wait(turn, futex::Flags::empty(), turn::RANK, Some(&PATIENCE));
+                    is_awaited.store(0, Ordering::Relaxed);
                 }
                 _ => return false,
             }

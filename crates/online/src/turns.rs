@@ -230,8 +230,8 @@ impl Turns {
 
     /// Waits until a rank that gets a turn gives it back, or has ended, or `is_over`; returns whether it has given it back.
     pub(crate) fn take(&self, memory: &Memory, rank: u32, is_over: impl Fn() -> bool) -> bool {
-        self.hurry(memory, rank);
-        let is_back = memory.await_turn(rank, is_over);
+        let shares_core = self.hurry(memory, rank);
+        let is_back = memory.await_turn(rank, shares_core, is_over);
         let worked = f64::from_bits(memory.slot(rank).turn_s.load(Ordering::Relaxed));
         self.given[rank as usize].store(false, Ordering::Relaxed);
         let mut state = self.state();
@@ -243,13 +243,14 @@ impl Turns {
         is_back
     }
 
-    /// Gives a rank that waits for it the turn now.
-    fn hurry(&self, memory: &Memory, rank: u32) {
+    /// Gives a rank that waits for it the turn now; returns whether this thread is on its core.
+    fn hurry(&self, memory: &Memory, rank: u32) -> bool {
         let mut state = self.state();
         if let Some(place) = state.waiting.iter().position(|waiting| *waiting == rank) {
             state.waiting.remove(place);
             self.give_now(memory, &mut state, rank);
         }
+        state.shared.as_ref().is_some_and(|pinned| pinned.id == std::thread::current().id())
     }
 
     /// Gives a rank its last turn, which it does not give back.

@@ -61,3 +61,22 @@ fn computations_belong_to_regions_in_reports_and_in_the_record() {
     let replayed = SavedReport::from_path(&replayed).unwrap();
     assert_eq!((replayed.digest.to_string(), regions(&replayed)), (digest, expected.to_vec()));
 }
+
+/// Measured times have the speed of each region on this machine: factors that hold for it would count twice.
+#[test]
+fn speeds_of_regions_are_warned_of_where_times_are_measured() {
+    let Some(program) = Program::with_body("MPI_Barrier(MPI_COMM_SELF);") else { return };
+    let warning =
+        "WARN the times that are measured are divided by compute.region_speeds, which have to be of";
+    let speeds = "--set=compute.region_speeds={ '' = 2.0 }";
+    for (flags, warns) in [
+        (&["--set=online.computation='measured'", speeds] as &[&str], true),
+        (&["--set=online.computation='measured'"], false),
+        (&["--set=online.computation='none'", speeds], false),
+        (&["--set=online.computation='fixed'", "--set=online.fixed_s='1us'", speeds], false),
+    ] {
+        let run = program.run(1, flags).success();
+        let told = String::from_utf8_lossy(&run.get_output().stderr);
+        assert_eq!(told.contains(warning), warns, "{flags:?}: {told}");
+    }
+}

@@ -58,13 +58,13 @@ pub(crate) fn with_long_flags(arguments: impl Iterator<Item = OsString>) -> Vec<
 
 /// Runs a program; returns its exit status, or that of an error before it.
 pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
-    let started = specify(arguments).and_then(|(spec, settings)| {
+    let started = specify(arguments).and_then(|(spec, settings, warning)| {
         let mut program = Program::start(&arguments.command, arguments.ranks, settings)?;
         let recording = arguments.record.as_ref().map(|path| (path, program.record()));
         let extrapolation = arguments.extrapolate.map(|rule| Leaving::of(rule, &mut program)).transpose()?;
-        Ok((spec, program, recording, extrapolation))
+        Ok((spec, warning, program, recording, extrapolation))
     });
-    let (spec, program, recording, leaving) = match started {
+    let (spec, warning, program, recording, leaving) = match started {
         Ok(started) => started,
         Err(error) => return exit_code(Err(error), None),
     };
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
         written.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         anyhow::Ok(())
     };
-    let simulated = simulate(&spec.with_code(program.clone()), &program, leaving.as_ref());
+    let simulated = simulate(&spec.with_code(program.clone()), &program, leaving.as_ref(), warning);
     let executed = leaving.as_ref().and_then(|leaving| Some((leaving, leaving.extrapolation.executed()?)));
     if let (Err(_), Some((leaving, executed))) = (&simulated, executed) {
         program.kill();
@@ -96,8 +96,8 @@ pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
     ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
 
-/// Combines the configuration and the flags.
-fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings)> {
+/// Combines the configuration and the flags; returns what a run is warned of, too.
+fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings, Option<String>)> {
     let OnlineArguments { ranks, record, gdb, run, command, .. } = arguments;
     let config = configure(run, *ranks, command)?;
     let mut roles = FileRoles::default();
@@ -108,11 +108,20 @@ fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings)> {
         return Err(Misuse(format!("--gdb {rank}: the program has ranks 0 to {}", ranks - 1)).into());
     }
     let settings = Settings { debugged: *gdb, ..settings(&config)? };
+    let has_region_speeds =
+        config.section("compute").is_some_and(|section| section.contains_key("region_speeds"));
+    let is_measured = matches!(settings.computation, Computation::Measured);
+    let warning = (has_region_speeds && is_measured).then(|| REGION_SPEEDS.to_owned());
     let spec = RunSpec { trace_speed: config.online_speed()?, ..config.resolve()? };
     run::check_outputs(&spec)?;
     refuse(&spec)?;
-    Ok((spec, settings))
+    Ok((spec, settings, warning))
 }
+
+/// Warning where the speed of a region may count twice: in the time that is measured, and in the configuration.
+const REGION_SPEEDS: &str = "the times that are measured are divided by compute.region_speeds, which have to be of the simulated hosts relative \
+    to this machine: measured times already have the factors that calibrate finds here; leave them out, or set online.computation = \
+    \"instructions\"";
 
 /// Returns the configuration of a program of `ranks` ranks; without a platform, it has a host for each.
 pub(super) fn configure(flags: &RunArguments, ranks: u32, command: &[OsString]) -> Result<Config> {
@@ -180,7 +189,12 @@ pub(super) fn settings(config: &Config) -> Result<Settings> {
 }
 
 /// Runs the simulation, and writes what it finds.
-fn simulate(spec: &RunSpec, program: &Program, leaving: Option<&Leaving>) -> Result<()> {
+fn simulate(
+    spec: &RunSpec,
+    program: &Program,
+    leaving: Option<&Leaving>,
+    warning: Option<String>,
+) -> Result<()> {
     let simulation = Simulation::load(spec)?;
     let execution = simulation.execution(1);
     execution.check().map_err(|why| Misuse(why.to_string()))?;
@@ -190,7 +204,8 @@ fn simulate(spec: &RunSpec, program: &Program, leaving: Option<&Leaving>) -> Res
     let outcome = replay(&simulation)?;
     let mut report = Report::new(&simulation, &outcome);
     report.sections.sampling = Sampling::of_blocks(program.sampled_blocks());
-    let mut of_program: Vec<String> = program.omissions().map(str::to_owned).collect();
+    let mut of_program: Vec<String> = warning.into_iter().collect();
+    of_program.extend(program.omissions().map(str::to_owned));
     of_program.extend(report.sections.sampling.as_ref().and_then(Sampling::warning));
     of_program.extend(program.warnings());
     of_program.extend(leaving.map(Leaving::goes_on));
