@@ -209,6 +209,15 @@ impl OutputTable {
         let has_shares = *weights == Weights::Capacity || given.has_weights();
         let mut known = vec![KnownSets::default(); nodes.len()];
         let (mut ports_of_node, mut rates_of_node) = (Vec::new(), Vec::new());
+        // A host with one cable has one way to all, which is its first set.
+        let has_one_way = |place: &usize| {
+            let node = nodes[*place].node;
+            !forwards && given.is_empty() && is_host(node) && graph.outputs(node).len() == 1
+        };
+        let (ends, inner): (Vec<_>, Vec<_>) = (0..nodes.len()).partition(has_one_way);
+        for place in ends {
+            known[place].number(&[nodes[place].first_port], if has_shares { &[u32::MAX] } else { &[] });
+        }
         let (mut sets, mut longest_way) = (vec![0_u16; entries as usize], 0);
         for (target, &node) in target_nodes.iter().enumerate() {
             let forwards = |node| forwards || !is_host(node);
@@ -228,7 +237,7 @@ impl OutputTable {
             let given = given.to_node(graph, node);
             longest_way =
                 given.map_or_else(|| of_hosts.fold(0, u32::max), |ways| ways.longest).max(longest_way);
-            let mut order: Vec<usize> = (0..nodes.len()).collect();
+            let mut order = inner.clone();
             order.sort_by_key(|&place| around[nodes[place].node.index()]);
             // What nodes can send toward the target.
             let mut capacities = vec![f64::INFINITY; graph.nodes() as usize];
