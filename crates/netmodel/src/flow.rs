@@ -255,7 +255,8 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
         let latency = self.routes.latency(route, self.now);
         self.routes.announce(route, &mut self.sharing);
         if latency > 0.0 {
-            self.events.add(self.flow_begin(route, self.now, whole), ScheduledEvent::StartFlow(message));
+            let begin = self.after_latency(latency, self.now, whole);
+            self.events.add(begin, ScheduledEvent::StartFlow(message));
         } else {
             self.start_flow(message);
         }
@@ -273,18 +274,18 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
 
     /// Starts the flow of a message now.
     fn start_flow(&mut self, message: PendingId) {
-        let Work::Message { route, size, .. } = self.pending.work(message) else {
+        let Work::Message { route, size, order } = self.pending.work(message) else {
             unreachable!("only messages flow")
         };
         let route = self.current_route(message, route);
         let wire = size.get() as f64 * self.factors.of(self.pending.whole_size(message, size)).time_per_byte;
-        self.add_flow(message, route, size.get(), wire);
+        self.add_flow((message, order), route, size.get(), wire);
     }
 
     /// Adds a flow for what is left of a message: these bytes, and their amount on the wire.
-    #[inline]
-    fn add_flow(&mut self, message: PendingId, route: u32, bytes: u64, wire: f64) {
-        let terms = self.routes.terms(route, self.pending.order(message).sent(), self.now);
+    #[inline(always)]
+    fn add_flow(&mut self, (message, order): (PendingId, MessageOrder), route: u32, bytes: u64, wire: f64) {
+        let terms = self.routes.terms(route, order.sent(), self.now);
         let flow = self.routes.add_flow(route, terms, &mut self.sharing);
         self.progress.begin(self.now, flow, wire * terms.penalty);
         let sources = (route, &self.routes, &self.sharing);
@@ -298,7 +299,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     }
 
     /// Ends a flow now, of which this length is left.
-    #[inline]
+    #[inline(always)]
     fn end_flow(&mut self, flow: FlowIndex, left: f64) {
         self.progress.end(self.now, flow);
         self.choices.release(self.active[flow.index()].route, &self.routes);
@@ -309,7 +310,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
     /// Moves what is left of a flow to another route.
     fn move_flow(&mut self, flow: FlowIndex, route: u32) {
         let ActiveFlow { message, .. } = self.active[flow.index()];
-        let Work::Message { size, .. } = self.pending.work(message) else {
+        let Work::Message { size, order, .. } = self.pending.work(message) else {
             unreachable!("only messages flow")
         };
         let time_per_byte = self.factors.of(self.pending.whole_size(message, size)).time_per_byte;
@@ -317,7 +318,7 @@ impl<'p, T: Copy, O: NetworkObserver> FlowNetwork<'p, T, O> {
         self.end_flow(flow, left);
         self.pending.set_route(message, route);
         let wire = left / penalty;
-        self.add_flow(message, route, (wire / time_per_byte) as u64, wire);
+        self.add_flow((message, order), route, (wire / time_per_byte) as u64, wire);
     }
 
     /// Applies the changes of resources that come by an instant, which is now or within the precision.

@@ -39,7 +39,13 @@ impl<T: Copy, O: NetworkObserver> FlowNetwork<'_, T, O> {
 
     /// Returns the end of the latency phase of a message that is sent at an instant.
     pub(super) fn flow_begin(&self, route: u32, at: SimTime, size: Bytes) -> SimTime {
-        later(at, self.routes.latency(route, at) * self.factors.of(size).latency * PICOS)
+        self.after_latency(self.routes.latency(route, at), at, size)
+    }
+
+    /// Returns the end of the latency phase of a message on a route of this latency \[s\].
+    #[inline]
+    pub(super) fn after_latency(&self, latency: f64, at: SimTime, size: Bytes) -> SimTime {
+        later(at, latency * self.factors.of(size).latency * PICOS)
     }
 
     /// Schedules the begin of a flow, whose latency phase another network has simulated.

@@ -114,11 +114,12 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
             self.flows.resize(flow.index() + 1, None);
         }
         self.flows[flow.index()] = Some(ActiveFlow { route, penalty, length, left: length, since: now });
+        let has_pipes = routes.has_metered_pipes();
         for usage in routes.usages(route) {
             // The weight is truncated to whole crossings: acknowledgements on the reverse route do not count as bytes
             // of messages.
             self.observer.message_began(observed(sharing, usage.link), bytes * usage.weight as u64);
-            if routes.has_metered_pipes() && routes.is_metered_pipe(observed(sharing, usage.link).link) {
+            if has_pipes && routes.is_metered_pipe(observed(sharing, usage.link).link) {
                 self.pipes.entry(usage.link.get()).or_insert(ActivePipe::new(0.0, now));
             }
         }
@@ -147,7 +148,9 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
     ) {
         let Some(active) = self.flows[flow.index()].take() else { return };
         self.tell(now, active, left.clamp(0.0, active.left), (routes, sharing));
-        self.update_pipes(now, (routes, sharing));
+        if !self.pipes.is_empty() {
+            self.update_pipes(now, (routes, sharing));
+        }
         for usage in routes.usages(active.route) {
             self.tell_limits(now, usage.link, sharing);
         }
@@ -186,8 +189,9 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
             |weight: f64| (units(sent * weight) - units(sent_before * weight)) as f64 / UNITS_PER_BYTE;
         // Links have the weight of the message, or that of its acknowledgements: each volume is computed once.
         let (whole, mut other) = (volume_of(1.0), (0.0, 0.0));
+        let has_pipes = !self.pipes.is_empty();
         for usage in routes.usages(flow.route) {
-            if self.pipes.contains_key(&usage.link.get()) {
+            if has_pipes && self.pipes.contains_key(&usage.link.get()) {
                 continue;
             }
             let volume = if usage.weight == 1.0 {
@@ -205,9 +209,6 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
     /// Updates the loads of fat pipes after rates have changed. Costs the flows on these.
     fn update_pipes(&mut self, now: SimTime, (routes, sharing): (&RouteCache<'_>, &MaxMin)) {
         let Self { flows, pipes, observer, .. } = self;
-        if pipes.is_empty() {
-            return;
-        }
         pipes.retain(|&number, pipe| {
             let link = LinkIndex::new(number);
             let load_of = |flow: FlowIndex| {
@@ -356,7 +357,9 @@ impl<O: NetworkObserver> ObservedVolumes<O> {
     }
 
     fn tell_solved(&mut self, now: SimTime, routes: &RouteCache<'_>, sharing: &MaxMin) {
-        self.update_pipes(now, (routes, sharing));
+        if !self.pipes.is_empty() {
+            self.update_pipes(now, (routes, sharing));
+        }
         let links = sharing.changed_links().chain(sharing.freed_links());
         links.for_each(|link| self.tell_limits(now, link, sharing));
     }
