@@ -33,6 +33,14 @@ impl Folder {
     }
 }
 
+/// Says why a test does nothing: a tool is absent. Fails where all have to be there, so that no test passes without.
+#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+pub(crate) fn skip(why: &str) {
+    let is_required = std::env::var_os("PDES_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+    assert!(!is_required, "PDES_REQUIRE_TOOLS=1: {why} (tests/prepare installs tools)");
+    eprintln!("SKIPPED: {why}");
+}
+
 /// The program, which is killed if it takes minutes: a test that hangs would hold up all others.
 pub(crate) fn command() -> Command {
     let mut command = Command::cargo_bin("pdes-replay").unwrap();

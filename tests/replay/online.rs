@@ -32,7 +32,7 @@ use pdes_replay::SavedReport;
 use predicates::prelude::PredicateBooleanExt as _;
 use predicates::str::contains;
 
-use crate::command_line::{Folder, command};
+use crate::command_line::{Folder, command, skip};
 
 /// Platform and settings of a run without computations.
 const SETTINGS: &str = "[platform]\ntopology = { kind = 'cluster', hosts = 16, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }\n\
@@ -59,10 +59,7 @@ impl Program {
     /// Compiles a program, and the files among the arguments before it.
     fn compile_by(compiler: &str, source: &Path, arguments: &[&str]) -> Option<Self> {
         if !Command::new(compiler).arg("-show").output().is_ok_and(|output| output.status.success()) {
-            #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
-            {
-                eprintln!("SKIPPED: there is no {compiler}, or it does not work");
-            }
+            skip(&format!("there is no {compiler}, or it does not work"));
             return None;
         }
         let folder = Folder::new();

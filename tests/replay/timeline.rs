@@ -8,7 +8,7 @@ use pdes_replay::{Config, Outcome, Simulation};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 
-use crate::command_line::{DONE, Folder, MISUSE, command};
+use crate::command_line::{DONE, Folder, MISUSE, command, skip};
 use crate::determinism::{all_calls, committed_platform, tests_of_requests};
 use crate::matrix::{Way, digest};
 use crate::reference::repository;
@@ -37,10 +37,9 @@ fn files(folder: &Folder, name: &str) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Runs a program on a file; `None` if there is no such program.
-#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
 fn read_with(program: &str, arguments: &[&str], file: &Path) -> Option<String> {
     let Ok(output) = std::process::Command::new(program).args(arguments).arg(file).output() else {
-        eprintln!("SKIPPED: there is no {program}");
+        skip(&format!("there is no {program}"));
         return None;
     };
     let told = String::from_utf8_lossy(&output.stderr);

@@ -296,7 +296,6 @@ mod tests {
 
     /// Compares the output of `otf2-print`: kind, location, time \[us\], and the region or the other end.
     #[test]
-    #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
     fn otf2_print_reads_what_is_written() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("run.otf2");
@@ -309,8 +308,7 @@ mod tests {
         let print =
             |arguments: &[&str]| std::process::Command::new("otf2-print").args(arguments).arg(&path).output();
         let Ok(output) = print(&["-Werror"]) else {
-            eprintln!("SKIPPED: there is no otf2-print (otf2-tools)");
-            return;
+            return sample::skip("otf2-print");
         };
         let (text, told) =
             (String::from_utf8(output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr));

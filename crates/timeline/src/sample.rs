@@ -58,6 +58,14 @@ pub(crate) fn events() -> Vec<Event> {
     ]
 }
 
+/// Says why a test does nothing: a tool is absent. Fails where all have to be there.
+#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+pub(crate) fn skip(tool: &str) {
+    let is_required = std::env::var_os("PDES_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+    assert!(!is_required, "PDES_REQUIRE_TOOLS=1, and there is no {tool} (tests/prepare installs it)");
+    eprintln!("SKIPPED: there is no {tool} (tests/prepare installs it)");
+}
+
 /// Writes the sample timeline to a file.
 pub(crate) fn write(format: Format, path: &Path) -> Summary {
     let spool = Spool::new(format.order(), path.parent().unwrap()).with_run_records(3);

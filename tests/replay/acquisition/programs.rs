@@ -8,18 +8,13 @@ use std::time::Duration;
 use assert_cmd::assert::Assert;
 use ti_shard::TextReader;
 
-use crate::command_line::{DONE, Folder, command};
+use crate::command_line::{DONE, Folder, command, skip};
 use crate::processes::OVERSUBSCRIBED;
 use crate::reference::repository;
 
 /// Commands that compile and start programs: the variables `MPICC`, `MPIFORT` and `MPIRUN`, or the usual names.
 fn tool(variable: &str, name: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| name.to_owned())
-}
-
-#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
-fn skip(why: &str) {
-    eprintln!("SKIPPED: {why}");
 }
 
 /// Returns whether programs run with Open MPI, where `mpi_f08` calls functions that can be interposed.

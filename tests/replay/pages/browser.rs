@@ -5,6 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::command_line::skip;
+
 /// Chromium.
 pub(super) struct Browser(PathBuf);
 
@@ -18,7 +20,6 @@ pub(super) struct Shown {
 
 impl Browser {
     /// Finds the browser; prints a note if there is none.
-    #[expect(clippy::print_stderr, reason = "a test that does not run must say so")]
     pub(super) fn find() -> Option<Self> {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         let names = ["chromium", "chromium-browser", "google-chrome"];
@@ -26,7 +27,7 @@ impl Browser {
             .flat_map(|folder| names.map(|name| folder.join(name)))
             .find(|path| path.is_file());
         if found.is_none() {
-            eprintln!("SKIPPED: there is no chromium (tests/prepare installs it): no page is shown");
+            skip("there is no chromium: no page is shown");
         }
         found.map(Self)
     }
