@@ -395,6 +395,19 @@ pub enum RouteError {
         /// Position of the declaration of the zone.
         zone_at: Location,
     },
+    /// The route between two hosts is no path, which a model of packets needs.
+    #[error(
+        "on the route from {src:?} to {dst:?} the link {link:?} does not begin where the one before ends, as on SimGrid's routes in some \
+         dragonflies: set platform.routing = \"textbook\""
+    )]
+    Broken {
+        /// The host that sends.
+        src: String,
+        /// The host that receives.
+        dst: String,
+        /// The link.
+        link: String,
+    },
 }
 
 /// A host sees no device with a file.

@@ -1,6 +1,6 @@
 //! Errors of the model.
 
-use netmodel::GraphError;
+use netmodel::{GraphError, RouteError};
 use thiserror::Error;
 
 use crate::TablePlace;
@@ -20,18 +20,8 @@ pub enum PacketError {
         link: String,
     },
     /// A route of the platform is no path.
-    #[error(
-        "model packets: on the route from {src:?} to {dst:?} the link {link:?} does not begin where the one before ends, as on SimGrid's \
-         routes in some dragonflies: set platform.routing = \"textbook\""
-    )]
-    BrokenRoute {
-        /// The host that sends.
-        src: String,
-        /// The host that receives.
-        dst: String,
-        /// The link.
-        link: String,
-    },
+    #[error("model packets: {0}")]
+    Route(#[from] RouteError),
     /// A packet carries nothing.
     #[error("packets.packet_bytes is 0, expected the payload of a packet, such as 4096")]
     EmptyPackets,

@@ -15,7 +15,9 @@ mod torus;
 
 use std::ops::Range;
 
-use netmodel::{HostId, Layout, LinkId, NetworkGraph, NetworkShape, NodeId, Platform, RouteError};
+use netmodel::{
+    DragonflyShape, HostId, Layout, LinkId, NetworkGraph, NetworkShape, NodeId, Platform, RouteError,
+};
 use pdes_core::SimDuration;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -355,28 +357,33 @@ impl<'p> PacketMachine<'p> {
         longest.max(self.given_routes.longest()) as u32
     }
 
-    /// Checks some routes of each host, so that a platform with broken ones is refused before the run.
-    fn check_some_routes(&self) -> Result<(), PacketError> {
-        // Those of a topology are whole, but for SimGrid's rule of dragonflies.
-        if Layout::of(self.platform).is_some_and(|layout| !matches!(layout.shape, NetworkShape::Dragonfly(_)))
-        {
-            return Ok(());
-        }
+    /// Checks routes that may be broken, so that a platform with such is refused before the run: those of a topology are whole, but for
+    /// SimGrid's rule within the groups of dragonflies, which are alike; of other platforms some of each host.
+    fn check_some_routes(&self) -> Result<(), RouteError> {
         let hosts = self.homes.len() as u32;
+        let pairs: Vec<(u32, u32)> = match Layout::of_bare(self.platform).map(|layout| layout.shape) {
+            Some(NetworkShape::Dragonfly(DragonflyShape { chassis, blades, nodes, .. })) => {
+                let first_hosts = || (0..chassis * blades).map(|router| router * nodes);
+                first_hosts().flat_map(|src| first_hosts().map(move |dst| (src, dst))).collect()
+            }
+            Some(_) => return Ok(()),
+            None => {
+                let steps = || (0..CHECKED_ROUTES).map(|number| 1 + number * hosts / CHECKED_ROUTES);
+                (0..hosts).flat_map(|src| steps().map(move |step| (src, (src + step) % hosts))).collect()
+            }
+        };
         let mut links = Vec::new();
-        for src in 0..hosts {
-            for step in (0..CHECKED_ROUTES).map(|number| 1 + number * hosts / CHECKED_ROUTES) {
-                let [src, dst] = [src, (src + step) % hosts].map(HostId::new);
-                if src != dst && self.route(src, dst, &mut links).is_ok() {
-                    self.check_route(src, dst, &links)?;
-                }
+        for (src, dst) in pairs {
+            let [src, dst] = [src, dst].map(HostId::new);
+            if src != dst && self.route(src, dst, &mut links).is_ok() {
+                self.check_route(src, dst, &links)?;
             }
         }
         Ok(())
     }
 
     /// Checks that each link of a route begins where the one before ends.
-    pub(crate) fn check_route(&self, src: HostId, dst: HostId, links: &[LinkId]) -> Result<(), PacketError> {
+    pub(crate) fn check_route(&self, src: HostId, dst: HostId, links: &[LinkId]) -> Result<(), RouteError> {
         let ends = |link: LinkId| {
             let port = self.port_of(link);
             let from = self.nodes.partition_point(|node| node.first_port <= port) as u32 - 1;
@@ -386,7 +393,7 @@ impl<'p> PacketMachine<'p> {
             if ends(pair[0]).1 != ends(pair[1]).0 {
                 let [src, dst] = [src, dst].map(|host| self.platform.host(host).name.clone());
                 let link = self.platform.link(pair[1]).name.clone();
-                return Err(PacketError::BrokenRoute { src, dst, link });
+                return Err(RouteError::Broken { src, dst, link });
             }
         }
         Ok(())

@@ -59,6 +59,7 @@ impl PacketMachine<'_> {
         if let Ways::Routes = self.ways {
             let (mut links, mut channels) = (Vec::new(), Vec::new());
             self.route(src, dst, &mut links)?;
+            self.check_route(src, dst, &links)?;
             self.channels.of_route(&links, &mut channels);
             let steps: Vec<PortChannel> = links
                 .iter()

@@ -1,6 +1,6 @@
 //! What cannot be simulated is refused by name.
 
-use netmodel::{GraphError, Platform, RoutingRule};
+use netmodel::{GraphError, Platform, RouteError, RoutingRule};
 use packets::{Congestion, InFlight, PacketError, PacketMachine, PacketParameters, PacketRouting, Queues};
 
 use crate::networks::{fat_tree, network};
@@ -23,12 +23,15 @@ fn links_need_latency_and_two_directions() {
 
 #[test]
 fn routes_are_paths() {
-    let shape =
-        "kind = 'dragonfly', groups = 3, blue = 1, chassis = 2, black = 1, blades = 4, green = 1, nodes = 2";
-    let mut dragonfly = network(shape, 1.0, 100.0);
-    dragonfly.set_routing_rule(RoutingRule::Simgrid);
-    let refused = refusal(&dragonfly, &PacketParameters::default());
-    assert!(matches!(refused, PacketError::BrokenRoute { .. }), "{refused}");
+    for [groups, chassis, blades, nodes] in [[3, 2, 4, 2], [4, 2, 4, 2], [1, 3, 2, 1], [8, 4, 8, 4]] {
+        let shape = format!(
+            "kind = 'dragonfly', groups = {groups}, blue = 1, chassis = {chassis}, black = 1, blades = {blades}, green = 1, nodes = {nodes}"
+        );
+        let mut dragonfly = network(&shape, 1.0, 100.0);
+        dragonfly.set_routing_rule(RoutingRule::Simgrid);
+        let refused = refusal(&dragonfly, &PacketParameters::default());
+        assert!(matches!(refused, PacketError::Route(RouteError::Broken { .. })), "{refused} in {shape}");
+    }
 }
 
 #[test]
