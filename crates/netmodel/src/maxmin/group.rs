@@ -316,9 +316,14 @@ impl MaxMin {
     /// other link for its ceiling, this link would have counted on it in vain.
     fn is_tied(&self, index: u32, level: f64, other: u32) -> bool {
         let (before, other_before) = (self.links[index as usize].level, self.links[other as usize].level);
-        (before == f64::INFINITY || other_before >= before * (1.0 - TOLERANCE))
-            && self.filling.link_states[other as usize].least_ceiling > level * (1.0 + TOLERANCE)
-            && self.level_in_order(other, level, level * (1.0 - TIE)).0 <= level * (1.0 + TIE)
+        if before < f64::INFINITY && other_before < before * (1.0 - TOLERANCE)
+            || self.filling.link_states[other as usize].least_ceiling <= level * (1.0 + TOLERANCE)
+        {
+            return false;
+        }
+        // A link that seems to fill below waits for flows that do not rise so far.
+        let other_level = self.level_in_order(other, level, level * (1.0 - TIE)).0;
+        (level * (1.0 - TIE)..=level * (1.0 + TIE)).contains(&other_level)
     }
 
     fn freeze_groups(&mut self, index: u32, bottlenecks: &[u32]) {

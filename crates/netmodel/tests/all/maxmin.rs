@@ -106,6 +106,26 @@ fn a_flow_that_just_fills_a_fat_pipe_keeps_others_down() {
     }
 }
 
+/// A link that seems to fill below a pipe, before a flow of it is at its limit, does not keep a flow that the pipe freezes.
+#[test]
+fn a_pipe_freezes_a_flow_of_a_link_that_fills_later() {
+    let mut sharing = MaxMin::default();
+    let pipe = sharing.add_link(25.0, Sharing::FatPipe);
+    let (wide, narrow) = (sharing.add_link(12.5, Sharing::Shared), sharing.add_link(11.25, Sharing::Shared));
+    let fast = 3.7e-5;
+    sharing.add_flow(&[whole(wide), whole(narrow)], fast, 7.5);
+    let filling = sharing.add_flow(&[whole(wide), whole(pipe)], fast, f64::INFINITY);
+    let frozen = sharing.add_flow(&[whole(narrow), whole(pipe)], 1.0, f64::INFINITY);
+    let ending = sharing.add_flow(&[whole(wide), whole(pipe)], 1.0, f64::INFINITY);
+    sharing.solve_from_scratch();
+    sharing.remove_flow(ending);
+    sharing.set_capacity(wide, 91.25);
+    sharing.solve();
+    assert_eq!(sharing.check(), Ok(()));
+    assert_close(sharing.rate(filling), 25.0);
+    assert_close(sharing.rate(frozen), 25.0 * fast);
+}
+
 /// Flows of equal penalty have the whole pipe each; one of a higher penalty freezes at the level of the others, as in
 /// SimGrid.
 #[test]
