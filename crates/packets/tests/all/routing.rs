@@ -229,3 +229,18 @@ fn tori_route_adaptively() {
     // The first link is that of the message: both leave through it.
     assert_eq!(adaptive.last(), minimal.last());
 }
+
+/// Two cables of a host carry messages to different hosts at once.
+#[test]
+fn cables_of_a_host_serve_different_hosts() {
+    let levels = "levels = [{ children = 4, parents = 2 }, { children = 4, parents = 2 }]";
+    let platform = network(&format!("kind = 'fat_tree', {levels}"), 1.0, 100.0);
+    let messages: Vec<Sent> = (1..16).map(|dst| (0, 0, dst, 50_000)).collect();
+    for (routing, most) in
+        [(PacketRouting::Ecmp, 0.75), (PacketRouting::Spray, 0.75), (PacketRouting::Adaptive, 0.6)]
+    {
+        let done = run(&platform, &parameters(routing, 1), &messages);
+        let share = done.last() as f64 / (messages.len() as f64 * 50e6);
+        assert!((0.5..most).contains(&share), "{routing:?}: {share} of the time of one cable");
+    }
+}
