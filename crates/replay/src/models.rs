@@ -346,16 +346,13 @@ fn packets_on<'p>(
     machine.map_err(|error| RunError::Network(Box::new(error)))
 }
 
-/// Largest number of hosts between which all ways of packets are followed.
-const CHECKED_HOSTS: usize = 256;
+/// Largest number of hosts, two of each switch, between which all ways of packets are followed.
+const CHECKED_HOSTS: usize = 600;
 
 /// Finds the virtual channels that each routing of packets needs on a platform, and proves that buffers do not wait for each other in a
 /// circle.
 fn check_channels(platform: &Platform) -> Result<String, String> {
     let hosts = vec![0; platform.hosts().len()];
-    if hosts.len() > CHECKED_HOSTS {
-        return Ok(format!("ways are followed between up to {CHECKED_HOSTS} hosts"));
-    }
     let mut channels = Vec::new();
     // Choices among all shortest ways have the same ways, which are followed once.
     let mut knows_shortest = false;
@@ -369,6 +366,9 @@ fn check_channels(platform: &Platform) -> Result<String, String> {
             }
             Err(error) => return Ok(error.to_string()),
         };
+        if machine.representatives().len() > CHECKED_HOSTS {
+            return Ok(format!("ways are followed between up to {CHECKED_HOSTS} hosts, two of each switch"));
+        }
         let is_known = routing.avoids_links() && std::mem::replace(&mut knows_shortest, true);
         if !is_known && let Some(circle) = machine.find_circular_wait().map_err(|error| error.to_string())? {
             let link = |&(link, channel): &(LinkId, u32)| {

@@ -34,8 +34,8 @@ impl PacketMachine<'_> {
         ))
     }
 
-    /// Lists two hosts of each switch, and all hosts that have several cables.
-    fn representatives(&self) -> Vec<HostId> {
+    /// Lists two hosts of each switch, and all hosts that have several cables: packets of others wait as theirs do.
+    pub fn representatives(&self) -> Vec<HostId> {
         let mut of_switches: FxHashMap<u32, u32> = FxHashMap::default();
         let mut hosts: Vec<HostId> = Vec::new();
         for (place, node) in (0..).zip(&self.nodes) {
