@@ -10,7 +10,7 @@ use pdes_replay::{Execution, Feature, Model};
 use super::Page;
 
 /// The rows of the table, in the order of the type, with the pages of the book.
-const FEATURES: [(Feature, &str, &str); 28] = [
+const FEATURES: [(Feature, &str, &str); 29] = [
     (Feature::Threads, "threads", "parallel.md"),
     (Feature::Processes, "processes", "parallel.md#processes"),
     (Feature::Checkpoints, "checkpoints", "checkpoints.md"),
@@ -21,6 +21,7 @@ const FEATURES: [(Feature, &str, &str); 28] = [
     (Feature::Offload, "accelerators", "model.md#accelerators"),
     (Feature::SharedAccelerators, "accelerators of several hosts", "model.md#accelerators"),
     (Feature::Changes, "changes of resources", "jobs.md#profiles"),
+    (Feature::MessageRouting, "chosen routes", "model.md#messages-that-share-links-flow"),
     (Feature::CriticalPath, "critical path", "critical-path.md"),
     (Feature::Timeline, "timeline", "timelines.md"),
     (Feature::Profile, "profile", "parallel.md#profile"),

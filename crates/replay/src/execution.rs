@@ -51,6 +51,8 @@ pub enum Feature {
     SharedAccelerators,
     /// Resources that change during the run.
     Changes,
+    /// Messages that choose their routes.
+    MessageRouting,
     /// A critical path.
     CriticalPath,
     /// A timeline.
@@ -220,6 +222,18 @@ pub enum Obstacle {
         names = Model::names_with(|able| able.changes)
     )]
     NoChanges(&'static str),
+    /// Messages have routes of the platform, or packets have ways of their own.
+    #[error(
+        "network.routing: the model {0:?} gives messages the routes of the platform{advice}; set network.model = \"flow\", or leave the key out",
+        advice = if *.0 == "packets" { ", or packets those of packets.routing" } else { "" }
+    )]
+    OwnRoutes(&'static str),
+    /// Regions know each other's loads at boundaries only.
+    #[error(
+        "network.routing: with epochs messages have one route for each pair of hosts, because regions know each other's loads at \
+         boundaries only: set network.epoch_s = 0"
+    )]
+    RoutesWithEpochs,
     /// A critical path knows one time for each message.
     #[error(
         "a critical path compares messages with their times on a machine that does not change: leave analysis.critical_path out"
@@ -321,6 +335,10 @@ impl Execution {
             (has(Feature::Offload), "the checker knows no accelerators"),
             (has(Feature::Changes), "the checker knows no resources that change"),
             (
+                has(Feature::MessageRouting),
+                "the checker knows one route for each pair of hosts: leave network.routing out",
+            ),
+            (
                 has(Feature::Timeline),
                 "it takes the events of ranks in place of a timeline: write one of them",
             ),
@@ -343,6 +361,9 @@ impl Execution {
             _ if has(Feature::SharedAccelerators) => Err(Obstacle::SharedAccelerators),
             Parallelism::Uncontended | Parallelism::Regions if regions > 1 => Ok(ExecutionMode::Regions),
             Parallelism::Regions => Err(Obstacle::OneRegion),
+            Parallelism::Windows if has(Feature::MessageRouting) => {
+                Err(Obstacle::Window(WindowError::Routing))
+            }
             Parallelism::Windows if has(Feature::Profile) || has_parts => {
                 window().map(ExecutionMode::Windows).map_err(Obstacle::from)
             }
@@ -387,6 +408,10 @@ impl Execution {
             (has(Feature::Programs), Obstacle::OneProgram("a partition (parallel.partition)")),
             (has(Feature::Code), Obstacle::CodeMessages),
         ]);
+        let one_route = first(&[
+            (model.parallelism != Parallelism::Windows, Obstacle::OwnRoutes(model.key)),
+            (has(Feature::Epochs), Obstacle::RoutesWithEpochs),
+        ]);
         let immortal = first(&[
             (!capabilities.abandonment, Obstacle::NoAbandonment { model: model.key, has_epochs }),
             (
@@ -416,6 +441,7 @@ impl Execution {
             (Feature::HostLoads, (!capabilities.host_loads).then_some(Obstacle::NoHostLoads(model.key))),
             (Feature::Offload, has(Feature::Graph).then_some(Obstacle::NoRegions)),
             (Feature::Changes, (!capabilities.changes).then_some(Obstacle::NoChanges(model.key))),
+            (Feature::MessageRouting, one_route),
             (Feature::CriticalPath, has(Feature::Changes).then_some(Obstacle::ChangingPath)),
             (Feature::Profile, not_profiled),
             (Feature::Certificate, not_certified),
@@ -453,6 +479,7 @@ impl Execution {
             Feature::Deaths,
             Feature::Files,
             Feature::HostLoads,
+            Feature::MessageRouting,
             Feature::Offload,
             Feature::Profile,
             Feature::RemoteFiles,

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use mpi_model::{EventSink, Excerpt, Statistics};
 use netmodel::flow::windows::{WindowError, window};
-use netmodel::{HostId, Platform};
+use netmodel::{HostId, MessageRouting, Platform};
 use pdes_core::{
     Cluster, Engine, LpId, Partition, Rank, RegionBlocks, RegionIndex, RegionalEngine, RunAhead, SimDuration,
 };
@@ -408,6 +408,7 @@ impl Simulation {
             (Feature::Noise, spec.noise.is_some()),
             (Feature::Offload, self.accelerators.is_some()),
             (Feature::Changes, !self.platform.changes().is_empty()),
+            (Feature::MessageRouting, spec.network.routing != MessageRouting::Minimal),
             (Feature::CriticalPath, spec.critical_path),
             (Feature::Timeline, spec.timeline.is_some()),
             (Feature::Profile, spec.profile.is_some()),
