@@ -10,6 +10,7 @@ mod flow;
 mod golden_routes;
 mod link_loads;
 mod maxmin;
+mod maxmin_oracle;
 mod message_routing;
 mod observers;
 mod routes;
