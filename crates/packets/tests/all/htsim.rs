@@ -169,6 +169,27 @@ fn oversubscribed_leaves_of_8192_hosts() {
     }
 }
 
+/// Windows that marks shrink, with htsim's upper threshold for marks, in packets of 4150 B: within 10 % of its first revision, with too few
+/// up-links, too. At 800 Gb/s 1 MB is less than the first window, and no mark is in time.
+#[test_with::shared]
+fn marks_of_long_queues_cost_what_they_do_in_htsim() {
+    let permutation = Permutation::read();
+    for (gbits, threshold, spines) in
+        [(200, 37, 64), (200, 37, 16), (200, 37, 8), (400, 75, 16), (400, 75, 8)]
+    {
+        let windows = PacketParameters {
+            congestion: Congestion::Dctcp,
+            mark_bytes: threshold * 4150,
+            in_flight: Some(InFlight::Loop),
+            ..parameters(PacketRouting::Spray)
+        };
+        let last = permutation.last(gbits, spines, &windows);
+        for expected in published(gbits, spines, "last_us") {
+            assert_within(last, expected, 0.1);
+        }
+    }
+}
+
 /// A network with four times as many hosts as up-links is between the capacity bound and htsim, which drops packets, and within 20 %.
 #[test_with::shared]
 fn oversubscribed_networks_are_between_the_bound_and_htsim() {
