@@ -46,6 +46,22 @@ pub use observation::{Observation, Repetition, Total};
 /// now.repetition(&before, 3).unwrap().repeat(SimDuration::from_picos(300), &mut timer);
 /// assert_eq!(timer.at, SimTime::from_picos(425));
 /// ```
+///
+/// A field whose type has no role compiles with one of its own only:
+///
+/// ```
+/// # use pdes_core::State;
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(State, Serialize, Deserialize)]
+/// struct Timer { at: u64, #[state(saved = "of no effect")] name: std::path::PathBuf }
+/// ```
+///
+/// ```compile_fail
+/// # use pdes_core::State;
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(State, Serialize, Deserialize)]
+/// struct Timer { at: u64, name: std::path::PathBuf }
+/// ```
 pub trait State {
     /// Shows all parts to a visitor.
     fn visit(&mut self, visitor: &mut StateVisitor<'_>);
