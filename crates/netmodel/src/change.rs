@@ -394,7 +394,8 @@ impl ChangeCursor {
 
     /// Saves how far the cursor has come, and finds the next changes again.
     pub(crate) fn visit(&mut self, changes: &ResourceChanges, visitor: &mut StateVisitor<'_>) {
-        visitor.saved(&mut self.last);
+        let Self { last, next: _ } = self;
+        visitor.saved(last);
         if visitor.is_loading() {
             *self = Self::after(changes, self.last);
         }

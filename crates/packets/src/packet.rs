@@ -41,8 +41,9 @@ impl MessageKey {
     }
 
     pub(crate) fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        visitor.plain(&mut self.src);
-        visitor.plain(&mut self.dst);
+        let Self { src, dst, number: _ } = self;
+        visitor.plain(src);
+        visitor.plain(dst);
         let base = match self.communicator() {
             Some(communicator) => (OPERATIONS, communicator),
             None => messages_between(self.src, self.dst),

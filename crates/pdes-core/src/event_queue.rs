@@ -176,7 +176,8 @@ const NO_POSITION: u32 = u32::MAX;
 impl State for IndexedEventHeap {
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
         if !visitor.saves_whole(self) && visitor.is_repeating() {
-            self.heap.iter_mut().for_each(|event| event.visit(visitor));
+            let Self { heap, positions: _ } = self;
+            heap.iter_mut().for_each(|event| event.visit(visitor));
         }
     }
 }

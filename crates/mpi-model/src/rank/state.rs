@@ -7,7 +7,6 @@
 use pdes_core::{SimTime, State, StateVisitor};
 
 use super::RankProcess;
-use super::boundary::BoundaryAction;
 use crate::context::RankContext;
 use crate::machine::Machine;
 use crate::observer::{Analysis, Observer, RankObservers};
@@ -58,7 +57,9 @@ impl<M: Machine, A: Analysis> State for RankProcess<'_, M, A> {
             context,
             point_to_point,
             collectives,
+            // Visited with the place.
             cursor: _,
+            boundary_action: _,
             action_begin,
             pending,
             awaited,
@@ -66,7 +67,6 @@ impl<M: Machine, A: Analysis> State for RankProcess<'_, M, A> {
             compute_factor,
             offload,
             granted_events,
-            boundary_action: BoundaryAction { .. },
             files,
             graph,
             program,

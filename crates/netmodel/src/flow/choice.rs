@@ -126,8 +126,9 @@ impl RouteChoices {
 
 impl State for RouteChoices {
     fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
-        visitor.plain(&mut self.turns);
+        let Self { routing: _, seed: _, parts: _, turns, loads } = self;
+        visitor.plain(turns);
         // They follow from the routes of the messages under way.
-        visitor.saved(&mut self.loads);
+        visitor.saved(loads);
     }
 }

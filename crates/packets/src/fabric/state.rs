@@ -81,7 +81,8 @@ impl State for Fabric<'_, '_> {
                 ring.iter_mut().for_each(|packet| packet.visit(visitor));
             }
         }
-        for Injection { queue, free_at, .. } in injections {
+        // Waits follow from those of the messages.
+        for Injection { node: _, queue, free_at, resumes: _ } in injections {
             visit_busy_until(free_at, visitor);
             if !visitor.saves_whole(queue) {
                 visitor.compare(&queue.len());
