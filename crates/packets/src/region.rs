@@ -203,8 +203,11 @@ impl<'m, 'p, T: Copy + Send + Serialize + DeserializeOwned> PacketRegion<'m, 'p,
         }
     }
 
+    #[inline]
     fn take_reports(&mut self) {
-        self.reports.extend(self.fabric.reports.drain(..).map(Reverse));
+        if !self.fabric.reports.is_empty() {
+            self.reports.extend(self.fabric.reports.drain(..).map(Reverse));
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use netmodel::{HostId, RouteError};
 
 use super::{Answer, Fabric, FabricMessage, PacketArrival, Report, ReportKind};
+use crate::machine::Ways;
 use crate::packet::{MessageKey, Packet};
 
 /// What has arrived of a message.
@@ -85,7 +86,9 @@ impl Fabric<'_, '_> {
                     return Ok(());
                 }
                 let MessageKey { src, dst, .. } = packet.message;
-                if packet.message.communicator().is_none() {
+                if let Ways::Routes = self.machine.ways
+                    && packet.message.communicator().is_none()
+                {
                     packet.path += self.routes.pair(self.machine, self.first_port, (src, dst))?.path;
                 }
                 if self.push(place, ring, &packet, (packet.at, packet.path)) {

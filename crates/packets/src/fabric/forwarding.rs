@@ -169,7 +169,9 @@ impl Fabric<'_, '_> {
             }
             Far::Remote { region, input } => {
                 let mut packet = packet.moved((at, path));
-                if packet.message.communicator().is_none() {
+                if let Ways::Routes = self.machine.ways
+                    && packet.message.communicator().is_none()
+                {
                     packet.path -= self.routes.known_pair(packet.message).path;
                 }
                 self.outgoing.push((region, FabricMessage::Packet { input, packet, tail: arrival }));
