@@ -30,8 +30,8 @@ impl RouteChoices {
     /// Messages that go around links that are off have no other choice.
     pub(super) fn new(platform: &Platform, parameters: &NetworkParameters) -> Self {
         let routing = if platform.has_detours() { MessageRouting::Minimal } else { parameters.routing };
-        let NetworkParameters { routing_seed: seed, routing_parts: parts, .. } = *parameters;
-        Self { routing, seed, parts, turns: Vec::new(), loads: Vec::new() }
+        let NetworkParameters { routing_seed, routing_parts, .. } = *parameters;
+        Self { routing, seed: routing_seed, parts: routing_parts, turns: Vec::new(), loads: Vec::new() }
     }
 
     /// Returns the route of a message that begins now, for that of the platform.

@@ -399,10 +399,10 @@ impl MaxMin {
 
     /// Fills the link at this position; returns the next position.
     fn fill_at(&mut self, mut place: usize, reorder_ratio: f64) -> usize {
-        let FillEntry { link, level: expected } = self.filling.fill_order[place];
+        let FillEntry { link, level } = self.filling.fill_order[place];
         let reached = if place > 0 { self.filling.fill_order[place - 1].level } else { 0.0 };
         let next = self.filling.fill_order.get(place + 1).map_or(f64::INFINITY, |next| next.level);
-        let (level, others_rise) = self.level_in_order(link, expected, reached);
+        let (level, others_rise) = self.level_in_order(link, level, reached);
         if level == f64::INFINITY {
             self.filling.fill_order.remove(place);
             self.filling.link_states[link as usize].is_in_order = false;

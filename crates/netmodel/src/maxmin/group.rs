@@ -258,11 +258,11 @@ impl MaxMin {
 
     /// Adds a flow to the groups of its links, or to their members at ceilings.
     pub(super) fn add_to_groups(&mut self, index: u32) {
-        let Flow { bottleneck: home, ceiling, .. } = self.flows[index as usize];
+        let Flow { bottleneck, ceiling, .. } = self.flows[index as usize];
         for place in 0..self.flows[index as usize].uses.len() {
             let Use { link, place, share } = self.flows[index as usize].uses[place];
             let state = &mut self.filling.link_states[link as usize];
-            match home {
+            match bottleneck {
                 Some(home) => state.add_flow(home, link, share, ceiling, &mut self.filling.group_index),
                 None => {
                     let first = state.at_ceiling;

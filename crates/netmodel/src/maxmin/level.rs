@@ -172,11 +172,9 @@ impl MaxMin {
         if state.is_bottleneck() || link.sharing == Sharing::FatPipe {
             return None;
         }
-        let FrozenLevel { level: carried, rising } =
-            sum_of_groups(&state.groups, &self.filling.frozen_levels);
+        let FrozenLevel { level, rising } = sum_of_groups(&state.groups, &self.filling.frozen_levels);
         let alone = link.members[..state.at_ceiling as usize].iter();
-        let carried =
-            alone.fold(carried, |sum, member| sum + member.share * self.limits[member.flow as usize]);
+        let carried = alone.fold(level, |sum, member| sum + member.share * self.limits[member.flow as usize]);
         let most = link.capacity * (1.0 + TIE);
         (rising == 0.0 && carried <= most).then(|| most / carried)
     }

@@ -133,8 +133,8 @@ impl<T: Copy> ClientProcess<T> {
         effects: &mut ClientEffects<T>,
     ) {
         let Some(operation) = self.operations.get_mut(number) else { return };
-        let FileRequest { system: id, client, file, operation: kind, .. } = operation.request;
-        let (system, share) = (systems.get(id), &mut operation.shares[share_number as usize]);
+        let FileRequest { system, client, file, operation: kind, .. } = operation.request;
+        let (system, share) = (systems.get(system), &mut operation.shares[share_number as usize]);
         if system.has_locks && kind != FileOperation::Sync {
             let is_write = kind == FileOperation::Write;
             let (server, begin, end) = (share.server, share.next, share.end);
