@@ -74,11 +74,11 @@ fn has_cost(kind: ActionKind) -> bool {
 
 /// Returns the size on which the cost of an action as a call depends.
 fn size(action: Action, rank: &RankTrace) -> u64 {
-    let operation = |id: CollectiveId| rank.collective(id).payload().unwrap_or_default();
+    let payload = |id: CollectiveId| rank.collective(id).payload().unwrap_or_default();
     match action {
         Action::Send { bytes, .. } | Action::Isend { bytes, .. } | Action::Irecv { bytes, .. } => bytes.get(),
         Action::SendRecv(id) => rank.send_recv(id).send_bytes.get(),
-        Action::Collective(id) => operation(id),
+        Action::Collective(id) => payload(id),
         Action::Call(id) => match rank.call(id) {
             Call::Send { bytes, .. }
             | Call::Isend { bytes, .. }
@@ -91,7 +91,7 @@ fn size(action: Action, rank: &RankTrace) -> u64 {
             Call::Window {
                 call: WindowCall::Access { bytes, .. } | WindowCall::Fetch { bytes, .. }, ..
             } => bytes.get(),
-            Call::Collective { operation: id, .. } => operation(*id),
+            Call::Collective { operation, .. } => payload(*operation),
             Call::NeighborAlltoall { to, .. } => to.iter().map(|(_, bytes)| bytes.get()).sum(),
             Call::Start { slots } => slots.len() as u64,
             call => call.completion().map_or(0, |completion| completion.requests.len() as u64),

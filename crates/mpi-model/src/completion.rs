@@ -97,11 +97,11 @@ impl Completion {
     pub fn received<O: Copy>(self, at: SimTime, outbox: &mut Outbox<Token, O>) {
         let token = match self.0 {
             Waiters::Work { operation, .. } => Token::WorkDone { at, operation },
-            Waiters::Detached { receive: request, bytes, .. } => {
-                Token::Arrived { request, at, side: Side::Receiver { detached: Some(bytes) } }
+            Waiters::Detached { receive, bytes, .. } => {
+                Token::Arrived { request: receive, at, side: Side::Receiver { detached: Some(bytes) } }
             }
-            Waiters::Rendezvous { receive: request, .. } | Waiters::Get { receive: request, .. } => {
-                Token::Arrived { request, at, side: Side::Receiver { detached: None } }
+            Waiters::Rendezvous { receive, .. } | Waiters::Get { receive, .. } => {
+                Token::Arrived { request: receive, at, side: Side::Receiver { detached: None } }
             }
             Waiters::Put { .. } => return,
             Waiters::Eager { id, .. } => Token::EagerArrived { id, at },
@@ -113,9 +113,9 @@ impl Completion {
     #[inline]
     pub fn sent<O: Copy>(self, at: SimTime, outbox: &mut Outbox<Token, O>) {
         match self.0 {
-            Waiters::Rendezvous { posted, cause, sender, send: request, .. } => {
+            Waiters::Rendezvous { posted, cause, sender, send, .. } => {
                 let side = Side::Sender { received: posted, cause };
-                outbox.send(sender, Token::Arrived { request, at, side });
+                outbox.send(sender, Token::Arrived { request: send, at, side });
             }
             Waiters::Put { posted, sender, send, .. } => outbox.send(sender, put_arrived(send, posted, at)),
             Waiters::Work { .. } | Waiters::Detached { .. } | Waiters::Get { .. } | Waiters::Eager { .. } => {

@@ -110,13 +110,13 @@ impl Mailbox {
 
     /// Adds a message; returns the pair that it makes, if that is certain.
     pub(super) fn arrive(&mut self, from: Rank, unexpected: UnexpectedMessage) -> Option<Pair> {
-        let Message { posted: at, round, .. } = unexpected.message;
-        let index = self.receives.iter().position(|posted| posted.wanted.accepts(from, &unexpected.message));
+        let Message { posted, round, .. } = unexpected.message;
+        let index = self.receives.iter().position(|queued| queued.wanted.accepts(from, &unexpected.message));
         let is_certain = |index: &usize| !self.awaits_time && self.receives[*index].wanted.source.is_some();
         if let Some(index) = index.filter(is_certain) {
             return Some(Pair { from, unexpected, posted: self.receives.remove(index) });
         }
-        self.unexpected.insert(SendOrder { at, round, from }, unexpected);
+        self.unexpected.insert(SendOrder { at: posted, round, from }, unexpected);
         None
     }
 

@@ -68,11 +68,11 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     pub(crate) fn receive_first(
         &mut self,
         context: &mut RankContext<'t, M, A>,
-        GraphFilter { source, tag, bytes: capacity }: GraphFilter,
+        GraphFilter { source, tag, bytes }: GraphFilter,
         request: RequestId,
         outbox: &mut RankOutbox<'_, M>,
     ) {
-        let receive = new_receive(context, capacity, tag, request);
+        let receive = new_receive(context, bytes, tag, request);
         let wanted = MatchFilter { source, tag, communicator: CommId::WORLD };
         self.post_to_mailbox(context, PostedReceive { receive, wanted, recorded: None }, outbox);
     }
@@ -100,13 +100,13 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     pub(crate) fn receive_collective(
         &mut self,
         context: &mut RankContext<'t, M, A>,
-        CollectiveMessage { peer: from, communicator, tag, bytes: capacity }: CollectiveMessage,
+        CollectiveMessage { peer, communicator, tag, bytes }: CollectiveMessage,
         request: RequestId,
         outbox: &mut RankOutbox<'_, M>,
     ) -> Result<(), Failure<M::Error>> {
-        let port = self.ports.port_of(Context::Collective(communicator), from);
+        let port = self.ports.port_of(Context::Collective(communicator), peer);
         self.route_of_port(context, port)?;
-        let receive = new_receive(context, capacity, Some(tag), request);
+        let receive = new_receive(context, bytes, Some(tag), request);
         self.post(context, port, receive, outbox);
         if let Err(failure) = self.check_operations(context, port) {
             self.defer_failure(failure, outbox);

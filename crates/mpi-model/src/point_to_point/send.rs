@@ -96,12 +96,12 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     pub(crate) fn send_collective(
         &mut self,
         context: &mut RankContext<'t, M, A>,
-        CollectiveMessage { peer: to, communicator, tag, bytes }: CollectiveMessage,
+        CollectiveMessage { peer, communicator, tag, bytes }: CollectiveMessage,
         request: RequestId,
         outbox: &mut RankOutbox<'_, M>,
     ) {
         let queue = Some(ReceiveQueue::Collective(self.me.get()));
-        let address = Address { to, queue, channel: None, tag, communicator };
+        let address = Address { to: peer, queue, channel: None, tag, communicator };
         let detached = self.is_detached(bytes) || !MessageClass::Data.has_tag(tag);
         self.send_envelope(context, address, bytes, detached, request, outbox);
     }
@@ -110,12 +110,13 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     pub(crate) fn put(
         &mut self,
         context: &mut RankContext<'t, M, A>,
-        CollectiveMessage { peer: to, communicator, tag, bytes }: CollectiveMessage,
+        CollectiveMessage { peer, communicator, tag, bytes }: CollectiveMessage,
         acknowledged: Option<RequestId>,
         outbox: &mut RankOutbox<'_, M>,
     ) {
         let queue = Some(ReceiveQueue::Collective(self.me.get()));
-        let address = Address { to, queue, channel: None, tag: MessageClass::Put.tag_of(tag), communicator };
+        let address =
+            Address { to: peer, queue, channel: None, tag: MessageClass::Put.tag_of(tag), communicator };
         let request = acknowledged.unwrap_or_else(|| self.requests.blocking_send());
         self.send_envelope(context, address, bytes, acknowledged.is_none(), request, outbox);
         if acknowledged.is_none() {

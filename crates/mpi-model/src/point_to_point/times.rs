@@ -46,14 +46,14 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     fn post_time(
         &mut self,
         context: &mut RankContext<'t, M, A>,
-        CollectiveMessage { peer: from, communicator, .. }: CollectiveMessage,
+        CollectiveMessage { peer, communicator, .. }: CollectiveMessage,
         receive: Receive,
         outbox: &mut RankOutbox<'_, M>,
     ) {
-        let port = self.ports.port_of(Context::Times(communicator), from);
-        self.requests.set(receive.request, Request::Pending(Awaited::Sender(from)));
+        let port = self.ports.port_of(Context::Times(communicator), peer);
+        self.requests.set(receive.request, Request::Pending(Awaited::Sender(peer)));
         if let Some(arrived) = self.ports.post(port, receive) {
-            self.complete_time(context, from, arrived.message, receive.request);
+            self.complete_time(context, peer, arrived.message, receive.request);
         }
         if let Err(failure) = self.check_operations(context, port) {
             self.defer_failure(failure, outbox);

@@ -118,12 +118,12 @@ pub(super) fn to_rank_0(member: Member<'_>, args: Args) -> impl Iterator<Item = 
 fn forward<'a>(member: Member<'a>, parts: Segmentation, header: Bytes, stores: bool) -> Schedule<'a> {
     let rank = member.rank;
     Box::new(once(announce()).then(with_received_numbers(move |neighbours| {
-        let ChainLink { previous: before, next: after } = ChainLink::new(rank, neighbours);
-        let from = before.unwrap_or(0);
-        let tree = Tree { parent: Some(from), children: after.into_iter().collect() };
+        let ChainLink { previous, next } = ChainLink::new(rank, neighbours);
+        let from = previous.unwrap_or(0);
+        let tree = Tree { parent: Some(from), children: next.into_iter().collect() };
         if stores {
             let got = [recv(from, header), recv(from, parts.segment)];
-            let handed = after.map(|to| [send(to, header), send(to, parts.segment)]);
+            let handed = next.map(|to| [send(to, header), send(to, parts.segment)]);
             return Box::new(got.into_iter().chain(handed.into_iter().flatten()));
         }
         let header = store_and_forward(tree.clone(), header);

@@ -70,9 +70,9 @@ fn forward<'a>(
 ) -> Schedule<'a> {
     let rank = member.rank;
     Box::new(once(announce()).then(with_received_numbers(move |neighbours| {
-        let ChainLink { previous: before, next: after } = ChainLink::new(rank, neighbours);
-        let told = Tree { parent: Some(before.unwrap_or(0)), children: after.into_iter().collect() };
-        let reduced = Tree { parent: before, children: vec![after.unwrap_or(0)] };
+        let ChainLink { previous, next } = ChainLink::new(rank, neighbours);
+        let told = Tree { parent: Some(previous.unwrap_or(0)), children: next.into_iter().collect() };
+        let reduced = Tree { parent: previous, children: vec![next.unwrap_or(0)] };
         let told = store_and_forward(told, header);
         if is_whole {
             Box::new(told.then(store_and_forward(reduced, segment)))

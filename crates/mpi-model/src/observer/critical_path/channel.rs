@@ -258,9 +258,9 @@ impl<'t> Receiver<'t> {
     fn advance_sums(&mut self, wanted: u64) {
         let mut middle = self.channel.handover.lock();
         while self.sums_number != wanted {
-            let SentSums { number, sums: past, .. } =
+            let SentSums { number, sums, .. } =
                 middle.sums.pop_front().expect("shared sums are sent before their paths");
-            (self.sums_number, self.sums) = (number, Some(past));
+            (self.sums_number, self.sums) = (number, Some(sums));
         }
     }
 
