@@ -23,36 +23,37 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         if self.context.prepares_actions {
             self.prepare(action, outbox)?;
         }
-        let Self { context, point_to_point: messages, .. } = self;
+        let Self { context, point_to_point, .. } = self;
         match action {
             Action::Compute { flops } => self.compute(flops, outbox),
             Action::Send { to, bytes } => {
-                match messages.send(context, to, bytes, messages.is_detached(bytes), outbox) {
+                match point_to_point.send(context, to, bytes, point_to_point.is_detached(bytes), outbox) {
                     Some(request) => Ok(self.complete_one(request, ActionKind::Send)),
                     None => Ok(self.end(ActionKind::Send)),
                 }
             }
             Action::Recv { from, bytes } => {
-                let request = messages.requests.blocking_receive();
-                messages.receive(context, from, bytes, request, outbox);
+                let request = point_to_point.requests.blocking_receive();
+                point_to_point.receive(context, from, bytes, request, outbox);
                 Ok(self.complete_one(request, ActionKind::Recv))
             }
             Action::Isend { to, bytes, slot } => {
-                let (detached, request) = (messages.is_detached(bytes), messages.request(slot));
-                messages.isend(context, to, bytes, detached, (request, ActionKind::Isend), outbox);
+                let (detached, request) = (point_to_point.is_detached(bytes), point_to_point.request(slot));
+                point_to_point.isend(context, to, bytes, detached, (request, ActionKind::Isend), outbox);
                 Ok(self.end(ActionKind::Isend))
             }
             Action::Irecv { from, bytes, slot } => {
-                messages.pay_for_irecv(context, ActionKind::Irecv);
-                messages.receive(context, from, bytes, messages.request(slot), outbox);
+                point_to_point.pay_for_irecv(context, ActionKind::Irecv);
+                point_to_point.receive(context, from, bytes, point_to_point.request(slot), outbox);
                 Ok(self.end(ActionKind::Irecv))
             }
             Action::Wait { slot } => {
-                let request = messages.request(slot);
+                let request = point_to_point.request(slot);
                 Ok(self.complete_one(request, ActionKind::Wait))
             }
             Action::WaitAll => {
-                let (from, to) = (messages.requests.slot(Slot::new(0)), messages.requests.blocking_send());
+                let (from, to) =
+                    (point_to_point.requests.slot(Slot::new(0)), point_to_point.requests.blocking_send());
                 self.complete(Pending::all(from, to, ActionKind::Waitall))
             }
             Action::SendRecv(id) => {
@@ -61,13 +62,13 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
                     return Ok(self.end(ActionKind::SendRecv));
                 }
                 if let Some(to) = both.to {
-                    let detached = messages.is_detached(both.send_bytes);
-                    let request = (messages.requests.blocking_send(), ActionKind::SendRecv);
-                    messages.isend(context, to, both.send_bytes, detached, request, outbox);
+                    let detached = point_to_point.is_detached(both.send_bytes);
+                    let request = (point_to_point.requests.blocking_send(), ActionKind::SendRecv);
+                    point_to_point.isend(context, to, both.send_bytes, detached, request, outbox);
                 }
                 if let Some(from) = both.from {
-                    let request = messages.requests.blocking_receive();
-                    messages.receive(context, from, both.recv_bytes, request, outbox);
+                    let request = point_to_point.requests.blocking_receive();
+                    point_to_point.receive(context, from, both.recv_bytes, request, outbox);
                 }
                 self.complete(self.pending_send_recv())
             }
@@ -108,11 +109,11 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         if !ActionKind::of(action, self.context.trace).makes_progress() {
             return None;
         }
-        let messages = &self.point_to_point;
-        let blocking_receive = AwaitedByCall::Request(messages.requests.blocking_receive());
+        let point_to_point = &self.point_to_point;
+        let blocking_receive = AwaitedByCall::Request(point_to_point.requests.blocking_receive());
         Some(match action {
             Action::Recv { .. } | Action::SendRecv(_) => blocking_receive,
-            Action::Wait { slot } => AwaitedByCall::Request(messages.request(slot)),
+            Action::Wait { slot } => AwaitedByCall::Request(point_to_point.request(slot)),
             Action::WaitAll => AwaitedByCall::All,
             Action::Call(id) => match self.context.trace.call(id) {
                 Call::Recv { .. } | Call::SendRecv { .. } => blocking_receive,

@@ -18,47 +18,47 @@ use crate::statistics::ActionKind;
 impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     #[inline(never)]
     pub(super) fn call(&mut self, id: CallId, outbox: &mut RankOutbox<'_, M>) -> Outcome<M::Error> {
-        let Self { context, point_to_point: messages, .. } = self;
+        let Self { context, point_to_point, .. } = self;
         let call = context.trace.call(id);
         let kind = ActionKind::of_call(call, context.trace);
         match *call {
             Call::Send { mode, to, bytes } => self.send_call(mode, to, bytes, outbox),
             Call::Isend { mode, to, bytes, slot } => {
-                let request = (messages.request(slot), kind);
-                messages.isend_in(context, mode, to, bytes, request, outbox);
+                let request = (point_to_point.request(slot), kind);
+                point_to_point.isend_in(context, mode, to, bytes, request, outbox);
                 Ok(self.end(kind))
             }
             Call::Recv { from, bytes } => {
-                let request = messages.requests.blocking_receive();
-                messages.receive_from(context, from, bytes, request, outbox);
+                let request = point_to_point.requests.blocking_receive();
+                point_to_point.receive_from(context, from, bytes, request, outbox);
                 self.complete(Pending::One { request, kind })
             }
             Call::Irecv { from, bytes, slot } => {
-                messages.pay_for_irecv(context, kind);
-                messages.receive_from(context, from, bytes, messages.request(slot), outbox);
+                point_to_point.pay_for_irecv(context, kind);
+                point_to_point.receive_from(context, from, bytes, point_to_point.request(slot), outbox);
                 Ok(self.end(kind))
             }
             Call::SendRecv { to, send_bytes, from, recv_bytes } => {
-                let request = (messages.requests.blocking_send(), kind);
-                messages.isend_in(context, SendMode::Standard, to, send_bytes, request, outbox);
-                let request = messages.requests.blocking_receive();
-                messages.receive_from(context, from, recv_bytes, request, outbox);
+                let request = (point_to_point.requests.blocking_send(), kind);
+                point_to_point.isend_in(context, SendMode::Standard, to, send_bytes, request, outbox);
+                let request = point_to_point.requests.blocking_receive();
+                point_to_point.receive_from(context, from, recv_bytes, request, outbox);
                 self.complete(self.pending_send_recv())
             }
             Call::SendInit { mode, to, bytes, slot } => {
-                messages.make_persistent(slot, Persistent::Send { mode, to, bytes });
+                point_to_point.make_persistent(slot, Persistent::Send { mode, to, bytes });
                 Ok(self.end(kind))
             }
             Call::RecvInit { from, bytes, slot } => {
-                messages.make_persistent(slot, Persistent::Receive { from, bytes });
+                point_to_point.make_persistent(slot, Persistent::Receive { from, bytes });
                 Ok(self.end(kind))
             }
             Call::Start { ref slots } => {
-                slots.iter().for_each(|&slot| messages.start_persistent(context, slot, outbox));
+                slots.iter().for_each(|&slot| point_to_point.start_persistent(context, slot, outbox));
                 Ok(self.end(kind))
             }
             Call::Free { slot } => {
-                messages.free_persistent(slot);
+                point_to_point.free_persistent(slot);
                 Ok(self.end(kind))
             }
             Call::Waitall { .. } => self.complete(Pending::RequestList { call: id, scanned: 0, kind }),
@@ -97,8 +97,9 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         bytes: Bytes,
         outbox: &mut RankOutbox<'_, M>,
     ) -> Outcome<M::Error> {
-        let Self { context, point_to_point: messages, .. } = self;
-        let send = |to| messages.send(context, to, bytes, messages.is_detached_in(mode, bytes), outbox);
+        let Self { context, point_to_point, .. } = self;
+        let send =
+            |to| point_to_point.send(context, to, bytes, point_to_point.is_detached_in(mode, bytes), outbox);
         match to.and_then(send) {
             Some(request) => self.complete(Pending::One { request, kind: ActionKind::Send }),
             None => Ok(self.end(ActionKind::Send)),

@@ -52,28 +52,28 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             }
         };
         let communicator = self.context.trace.communicator(*communicator);
-        let Self { context, point_to_point: messages, .. } = self;
+        let Self { context, point_to_point, .. } = self;
         let (named, unnamed) =
-            (slot.map(|slot| messages.request(slot)), access.map(|slot| messages.request(slot)));
+            (slot.map(|slot| point_to_point.request(slot)), access.map(|slot| point_to_point.request(slot)));
         let peer = communicator.group.member(target);
         let is_own = target == communicator.rank;
         let message = CollectiveMessage { peer, communicator: communicator.id, tag: ONE_SIDED, bytes };
         match (access_kind, named.or(unnamed)) {
             (WindowAccess::Get, Some(request)) if !is_own => {
-                messages.get(context, message, request, outbox)?
+                point_to_point.get(context, message, request, outbox)?
             }
             (WindowAccess::Accumulate, _) => {
-                let request = messages.requests.blocking_send();
-                messages.put(context, message, Some(request), outbox);
-                named.into_iter().for_each(|named| messages.complete_at_once(context, named));
+                let request = point_to_point.requests.blocking_send();
+                point_to_point.put(context, message, Some(request), outbox);
+                named.into_iter().for_each(|named| point_to_point.complete_at_once(context, named));
                 return self.complete(Pending::One { request, kind });
             }
             (access_kind, _) => {
                 if access_kind == WindowAccess::Put && !is_own {
-                    messages.put(context, message, unnamed, outbox);
+                    point_to_point.put(context, message, unnamed, outbox);
                 }
                 // Of a put, the buffer is free; of a copy in memory, the data are there.
-                named.into_iter().for_each(|named| messages.complete_at_once(context, named));
+                named.into_iter().for_each(|named| point_to_point.complete_at_once(context, named));
             }
         }
         Ok(self.end(kind))
