@@ -124,7 +124,7 @@ impl TraceError {
     /// Returns the error of the format, if it has this type.
     pub fn kind<E: Error + 'static>(&self) -> Option<&E> {
         match self {
-            Self::Source(error) | Self::Action { kind: error, .. } => error.downcast_ref(),
+            Self::Source(kind) | Self::Action { kind, .. } => kind.downcast_ref(),
             _ => None,
         }
     }

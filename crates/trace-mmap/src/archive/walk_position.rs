@@ -66,7 +66,7 @@ impl<'a> ProgramWalk<'a> {
         place: &WalkPosition,
         prefetched: &mut PrefetchedColumns<'a>,
     ) -> Result<&'a [Record], Damage> {
-        let WalkPosition { record, levels, idle_iterations, used_values: used, inserts, boundaries } = place;
+        let WalkPosition { record, levels, idle_iterations, used_values, inserts, boundaries } = place;
         let has_own_boundaries = match (&self.boundaries, boundaries) {
             (Some(own), Some((saved, _))) => own.is_of_rank_of(saved, levels.len()),
             (own, saved) => own.is_none() && saved.is_none(),
@@ -75,7 +75,7 @@ impl<'a> ProgramWalk<'a> {
         let columns = varying_columns(self.rank);
         if levels.len() > self.frames.len()
             || !levels.iter().all(is_before)
-            || columns.clone().count() != used.len()
+            || columns.clone().count() != used_values.len()
             || !inserts.is_valid_for(&self.rank.class)
             || !has_own_boundaries
         {
@@ -85,7 +85,7 @@ impl<'a> ProgramWalk<'a> {
         self.frames[..levels.len()].copy_from_slice(levels);
         self.idle_iterations = *idle_iterations;
         self.boundaries = boundaries.clone().map(|(boundaries, _)| boundaries);
-        columns.zip(used).for_each(|(column, &used)| prefetched.seek(column, used));
+        columns.zip(used_values).for_each(|(column, &used)| prefetched.seek(column, used));
         self.advance_to(*record)
     }
 }

@@ -410,14 +410,14 @@ impl ArchiveWriter {
             mut side_tables,
             written,
             provenance,
-            flat_bytes: flat,
+            flat_bytes,
             ..
         } = self;
         let side = side_tables.intern(&SideTables::default());
         let idle = programs.written.len() as u32;
         let is_idle = written.iter().any(Option::is_none);
         let flat = FlatSize {
-            shard_bytes: flat,
+            shard_bytes: flat_bytes,
             programs: written.iter().flatten().count() as u64 + u64::from(is_idle),
         };
         if is_idle {
