@@ -187,31 +187,32 @@ fn visit<V: Visitor>(items: &mut [Item], visitor: &mut V) -> Result<(), V::Stop>
 }
 
 fn visit_op<V: Visitor>(op: &mut Op, visitor: &mut V) -> Result<(), V::Stop> {
-    let peer = |visitor: &mut V, peer: &mut Option<Rank>| peer.iter_mut().for_each(|peer| visitor.peer(peer));
+    let visit_peer =
+        |visitor: &mut V, peer: &mut Option<Rank>| peer.iter_mut().for_each(|peer| visitor.peer(peer));
     match op {
         Op::Init | Op::Finalize | Op::Communicator | Op::Location { .. } | Op::WaitAll => {}
         Op::Compute { flops: amount } | Op::Sleep { seconds: amount } => visitor.amount(amount)?,
-        Op::Send { peer: to, bytes, .. }
-        | Op::Isend { peer: to, bytes, .. }
-        | Op::Recv { peer: to, bytes, .. }
-        | Op::Irecv { peer: to, bytes, .. } => {
-            peer(visitor, to);
+        Op::Send { peer, bytes, .. }
+        | Op::Isend { peer, bytes, .. }
+        | Op::Recv { peer, bytes, .. }
+        | Op::Irecv { peer, bytes, .. } => {
+            visit_peer(visitor, peer);
             visit_bytes(bytes, visitor)?;
         }
         Op::SendRecv { to, send_bytes, from, recv_bytes } => {
-            peer(visitor, to);
+            visit_peer(visitor, to);
             visit_bytes(send_bytes, visitor)?;
-            peer(visitor, from);
+            visit_peer(visitor, from);
             visit_bytes(recv_bytes, visitor)?;
         }
-        Op::Wait(request) | Op::Test(request) => peer(visitor, &mut request.peer),
+        Op::Wait(request) | Op::Test(request) => visit_peer(visitor, &mut request.peer),
         Op::Collective(operation) => visit_collective(operation, visitor)?,
         Op::Call(
             CallOp::Send { to, bytes, .. }
             | CallOp::Isend { to, bytes, .. }
             | CallOp::SendInit { to, bytes, .. },
         ) if to.communicator == CommId::WORLD => {
-            peer(visitor, &mut to.peer);
+            visit_peer(visitor, &mut to.peer);
             visit_bytes(bytes, visitor)?;
         }
         Op::Call(
@@ -225,7 +226,7 @@ fn visit_op<V: Visitor>(op: &mut Op, visitor: &mut V) -> Result<(), V::Stop> {
         Op::Call(CallOp::SendRecv { to, from, send_bytes, recv_bytes })
             if to.communicator == CommId::WORLD && from.communicator == CommId::WORLD =>
         {
-            peer(visitor, &mut to.peer);
+            visit_peer(visitor, &mut to.peer);
             visit_bytes(send_bytes, visitor)?;
             visit_source(&mut from.peer, visitor);
             visit_bytes(recv_bytes, visitor)?;

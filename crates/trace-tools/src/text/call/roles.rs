@@ -155,10 +155,10 @@ impl ReadCall for CallReader<'_, '_, '_> {
             0 => self.reader.send_recv_fields()?,
             _ => self.reader.send_recv_replace_fields()?,
         };
-        let SendRecvFields { to: peer, send_bytes, from, recv_bytes } = exchanging;
+        let SendRecvFields { to, send_bytes, from, recv_bytes } = exchanging;
         let tag = self.number(Key::Stag, SEND_TAG, i32::MAX as u64, "a tag that is not negative")?;
         let tag = Tag::new(tag.unwrap_or(0) as i32);
-        let to = SendTo { peer, tag, communicator };
+        let to = SendTo { peer: to, tag, communicator };
         let tag = match self.keys.take(Key::Rtag) {
             None => Some(Tag::new(0)),
             Some(found) => any_or_tag(found)
