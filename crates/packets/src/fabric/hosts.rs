@@ -230,9 +230,9 @@ impl Fabric<'_, '_> {
         bytes: u64,
     ) -> Result<MessageKey, RouteError> {
         let pair = self.routes.pair(self.machine, self.first_port, (src, dst))?;
-        let Pair { path, limit, back, messages: number, .. } = *pair;
-        pair.messages = number.wrapping_add(1);
-        let message = MessageKey { src, dst, number };
+        let Pair { path, limit, back, messages, .. } = *pair;
+        pair.messages = messages.wrapping_add(1);
+        let message = MessageKey { src, dst, number: messages };
         let (packets, last) = self.packets_of(bytes);
         let node = self.node_of(src);
         self.catch_up_with(node, at);
