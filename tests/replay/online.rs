@@ -468,7 +468,6 @@ fn measured_computations_are_processor_time() {
     assert_eq!(program.lines_and_digest(2, &flags).0, ["ok"; 2]);
 }
 
-/// Operations that a rank posts before it has the turn for the first time are not lost.
 /// Long computations are told while they last, also after a message that is on its way: data arrive, and the trace of the run has its digest.
 #[test]
 fn long_computations_are_those_of_the_record() {
@@ -491,6 +490,7 @@ fn long_computations_are_those_of_the_record() {
     assert_eq!(SavedReport::from_path(&report).unwrap().digest.to_string(), digest);
 }
 
+/// Operations that a rank posts before it has the turn for the first time are not lost.
 #[test]
 fn each_rank_has_a_communicator_of_its_own() {
     let body = "int one = 1, sum = 0;\nMPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);\nprintf(\"%d\\n\", sum);";

@@ -257,7 +257,7 @@ impl Turns {
     pub(crate) fn end(&self, memory: &Memory, rank: u32) {
         let mut state = self.state();
         state.is_ending = true;
-        state.unpin(memory);
+        state.unpin(memory, 0);
         memory.release_turn(rank, None);
     }
 
@@ -280,8 +280,7 @@ impl Turns {
         state.recent = Recent::default();
         self.is_apart.store(is_apart, Ordering::Relaxed);
         if is_apart || !may_share {
-            state.unpin(memory);
-            memory.header().core.store(if is_apart { APART } else { 0 }, Ordering::Relaxed);
+            state.unpin(memory, if is_apart { APART } else { 0 });
         } else if state.shared.is_none() {
             state.shared = Pinned::new();
             let core = state.shared.as_ref().map_or(0, |pinned| pinned.core + 1);
@@ -302,9 +301,9 @@ impl State {
         self.waiting.is_empty() && self.given.len() < ranks
     }
 
-    /// Lets the thread and the ranks run anywhere again.
-    fn unpin(&mut self, memory: &Memory) {
-        memory.header().core.store(0, Ordering::Relaxed);
+    /// Lets the thread run anywhere again, and announces where ranks run.
+    fn unpin(&mut self, memory: &Memory, core: u32) {
+        memory.header().core.store(core, Ordering::Relaxed);
         self.shared = None;
     }
 }

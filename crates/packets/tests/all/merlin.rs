@@ -135,9 +135,9 @@ fn cube() -> Platform {
     Platform::from_xml(&text, "cube").unwrap()
 }
 
-/// Of 56 pairs of switches, nine have their one way over each direction of one cable, which 9 * 2/15 = 1.2 of its rate is offered. Of what
-/// arrives at time `t`, what came over it has waited for `t/6`: on average 50 us from 200 to 400 us, 25,000 of 95,000 messages. So it is
-/// with queues without a limit; in buffers these messages hold up others as well. Merlin has queues at inputs and outputs, and is between.
+/// Nine of 56 pairs of switches send over one cable, in each direction 9 * 2/15 = 1.2 of its rate. A message that arrives over it at time `t`
+/// has waited for `t/6`: on average 50 us from 200 to 400 us, for 25,000 of 95,000 messages. Queues without a limit delay these only, buffers
+/// hold up others as well. Merlin has queues at inputs and outputs, and lies between.
 #[test_with::shared]
 fn one_way_for_each_pair_overloads_a_cable_of_a_cube() {
     let platform = cube();

@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
 }
 
 /// Combines the configuration and the flags; returns what a run is warned of, too.
-fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings, Option<String>)> {
+fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings, Option<&'static str>)> {
     let OnlineArguments { ranks, record, gdb, run, command, .. } = arguments;
     let config = configure(run, *ranks, command)?;
     let mut roles = FileRoles::default();
@@ -111,7 +111,7 @@ fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings, Option<Str
     let has_region_speeds =
         config.section("compute").is_some_and(|section| section.contains_key("region_speeds"));
     let is_measured = matches!(settings.computation, Computation::Measured);
-    let warning = (has_region_speeds && is_measured).then(|| REGION_SPEEDS.to_owned());
+    let warning = (has_region_speeds && is_measured).then_some(REGION_SPEEDS);
     let spec = RunSpec { trace_speed: config.online_speed()?, ..config.resolve()? };
     run::check_outputs(&spec)?;
     refuse(&spec)?;
@@ -193,7 +193,7 @@ fn simulate(
     spec: &RunSpec,
     program: &Program,
     leaving: Option<&Leaving>,
-    warning: Option<String>,
+    warning: Option<&'static str>,
 ) -> Result<()> {
     let simulation = Simulation::load(spec)?;
     let execution = simulation.execution(1);
@@ -204,8 +204,8 @@ fn simulate(
     let outcome = replay(&simulation)?;
     let mut report = Report::new(&simulation, &outcome);
     report.sections.sampling = Sampling::of_blocks(program.sampled_blocks());
-    let mut of_program: Vec<String> = warning.into_iter().collect();
-    of_program.extend(program.omissions().map(str::to_owned));
+    let mut of_program: Vec<String> =
+        warning.into_iter().chain(program.omissions()).map(str::to_owned).collect();
     of_program.extend(report.sections.sampling.as_ref().and_then(Sampling::warning));
     of_program.extend(program.warnings());
     of_program.extend(leaving.map(Leaving::goes_on));
