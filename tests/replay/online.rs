@@ -490,6 +490,31 @@ fn long_computations_are_those_of_the_record() {
     assert_eq!(SavedReport::from_path(&report).unwrap().digest.to_string(), digest);
 }
 
+/// More operations than fit into a turn are not lost where ranks compute at once, as a turn ends by an operation that takes no time.
+#[test]
+fn operations_of_many_turns_are_not_lost() {
+    let body = "enum { COUNT = 300 };\nstatic int sent[COUNT], got[COUNT];\nstatic MPI_Request requests[2 * COUNT];\n\
+        int wrong = 0, to = (rank + 1) % size, from = (rank + size - 1) % size;\n\
+        for (int round = 0; round < 60; round++) {\nfor (volatile int i = 0; i < 50000; i++);\n\
+        for (int k = 0; k < COUNT; k++) {\nMPI_Irecv(got + k, 1, MPI_INT, from, k, MPI_COMM_WORLD, requests + k);\n\
+        for (volatile int i = 0; i < 200; i++);\n}\n\
+        for (int k = 0; k < COUNT; k++) {\nsent[k] = COUNT * round + k;\n\
+        MPI_Isend(sent + k, 1, MPI_INT, to, k, MPI_COMM_WORLD, requests + COUNT + k);\n\
+        for (volatile int i = 0; i < 500; i++);\nif (k % 100 == 0) MPI_Wtime();\n}\n\
+        MPI_Waitall(2 * COUNT, requests, MPI_STATUSES_IGNORE);\n\
+        for (int k = 0; k < COUNT; k++) wrong += got[k] != COUNT * round + k;\n}\nprintf(\"%d\\n\", wrong);";
+    let Some(program) = Program::with_body(body) else { return };
+    let flags: [&[&str]; 2] = [
+        &["--set", "online.computation='none'"],
+        &["--set", "online.computation='fixed'", "--set", "online.fixed_s=1e-7"],
+    ];
+    for flags in flags {
+        let outcomes = [0; 3].map(|_| program.lines_and_digest(4, flags));
+        assert_eq!(outcomes[0].0, ["0"; 4], "{flags:?}");
+        assert!(outcomes.iter().all(|outcome| *outcome == outcomes[0]), "{outcomes:?}");
+    }
+}
+
 /// Operations that a rank posts before it has the turn for the first time are not lost.
 #[test]
 fn each_rank_has_a_communicator_of_its_own() {

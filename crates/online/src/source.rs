@@ -317,9 +317,12 @@ impl<'t> RankSource<'t> {
     /// Returns the next operation of the rank, for which it gets the turn if the last one has ended.
     fn next_operation(&mut self) -> Result<Operation, Box<str>> {
         if self.needs_turn() && !self.is_outside {
+            self.is_outside = true;
             self.get_turn();
         }
-        if self.needs_turn() && self.run.turns.look(&self.run.memory, self.me.get()) == Look::Running {
+        let Run { turns, memory, .. } = &*self.run;
+        // What a rank posts is read while it has the turn, unless the others have to wait for it.
+        if self.needs_turn() && !turns.is_exclusive() && turns.look(memory, self.me.get()) == Look::Running {
             self.operations.0 = self.operations_so_far();
         }
         if self.needs_turn() {
@@ -580,7 +583,10 @@ impl ActionSource for RankSource<'_> {
                 self.begun = reply.clock();
                 return Ok(Some(action));
             }
-            if !self.is_outside {
+            if self.is_outside {
+                // It has posted tests that it knows to fail.
+                self.awaited = Awaited::Nothing;
+            } else {
                 self.answer(reply);
             }
             if self.has_ended {
