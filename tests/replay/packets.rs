@@ -329,6 +329,30 @@ fn cuts_change_nothing() {
     }
 }
 
+/// To look for what recurs changes nothing, though hosts that forward follow behind time: what they need of the past is kept.
+#[test]
+fn to_look_for_what_recurs_changes_nothing() {
+    let folder = Folder::new();
+    let torus = "[topology]\nkind = 'torus'\ndims = [4, 4, 4]\nspeed = '10Gf'\nbandwidth = '12.5GBps'\nlatency = '500ns'\n";
+    let torus = folder.write("torus.toml", torus);
+    let settings: [&[&str]; 4] = [
+        &["packets.queues='credits'", "packets.routing='adaptive'"],
+        &["packets.queues='credits'", "packets.routing='valiant'"],
+        &["packets.queues='credits'", "packets.routing='minimal'", "packets.buffer_bytes=9000"],
+        &["packets.queues='fifo'", "packets.routing='flowlets'"],
+    ];
+    for seed in [20, 37] {
+        let seed = format!("--seed={seed}");
+        let shape = [&seed, "--ranks=16", "--rounds=40", "--bytes=100000", "--pattern=permutation"];
+        let traffic = generate(&folder, "traffic", &shape);
+        for settings in settings {
+            let whole = digest(&replay(&traffic, &torus, settings));
+            let forwarded = [settings, &["engine.fast_forward=true"]].concat();
+            assert_eq!(digest(&replay(&traffic, &torus, &forwarded)), whole, "{seed} {settings:?}");
+        }
+    }
+}
+
 /// A sprayed halo never recurs, and the summary says what does.
 #[test]
 fn what_recurs_is_told() {

@@ -159,10 +159,10 @@ pub(crate) fn visit_picos(picos: &mut u64, visitor: &mut StateVisitor<'_>) {
     *picos = at.as_picos();
 }
 
-/// Visits an instant until which something is busy, which makes no difference if it has passed.
-pub(crate) fn visit_busy_until(picos: &mut u64, visitor: &mut StateVisitor<'_>) {
+/// Visits an instant until which something is busy, which makes no difference if it lies before the horizon.
+pub(crate) fn visit_busy_until(picos: &mut u64, horizon: u64, visitor: &mut StateVisitor<'_>) {
     let mut at = SimTime::from_picos(*picos);
-    visitor.time_from(visitor.now(), &mut at);
+    visitor.time_from(SimTime::from_picos(horizon), &mut at);
     *picos = at.as_picos();
 }
 

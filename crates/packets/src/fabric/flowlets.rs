@@ -61,15 +61,14 @@ impl Flowlets {
         self.known.insert((node, src, dst), Flowlet { last: packet.at, port });
     }
 
-    /// Visits the flowlets that may be continued.
-    pub(super) fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+    /// Visits the flowlets that may be continued by packets which arrive from the horizon on.
+    pub(super) fn visit(&mut self, horizon: u64, visitor: &mut StateVisitor<'_>) {
         let Self { gap, known, most: _ } = self;
         if visitor.saves_whole(known) {
             return;
         }
         if visitor.is_observing() {
-            let now = visitor.now().as_picos();
-            known.retain(|_, flowlet| flowlet.last.saturating_add(*gap) >= now);
+            known.retain(|_, flowlet| flowlet.last.saturating_add(*gap) >= horizon);
         }
         let mut entries: Vec<_> = known.iter_mut().collect();
         entries.sort_unstable_by_key(|&(&key, _)| key);

@@ -68,10 +68,10 @@ impl Pacing {
         Self { receivers: hosts.iter().map(receiver).collect(), grants: FxHashMap::default() }
     }
 
-    pub(super) fn visit(&mut self, visitor: &mut StateVisitor<'_>) {
+    pub(super) fn visit(&mut self, horizon: u64, visitor: &mut StateVisitor<'_>) {
         let Self { receivers, grants } = self;
         for Receiver { packet_time: _, busy_until, queue, next } in receivers {
-            visit_busy_until(busy_until, visitor);
+            visit_busy_until(busy_until, horizon, visitor);
             if !visitor.saves_whole(queue) {
                 visitor.compare(&queue.len());
                 queue.iter_mut().for_each(|message| message.visit(visitor));

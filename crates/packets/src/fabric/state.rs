@@ -36,7 +36,7 @@ impl State for Fabric<'_, '_> {
         self.visit_pairs(visitor);
         self.move_paths(u32::wrapping_sub);
         let Self {
-            machine: _,
+            machine,
             region: _,
             first_node: _,
             first_port: _,
@@ -71,9 +71,11 @@ impl State for Fabric<'_, '_> {
             injected: _,
             due: _,
         } = self;
-        ports.iter_mut().for_each(|port| visit_busy_until(&mut port.free_at, visitor));
+        // Hosts follow behind time: what they forward has its instants since then.
+        let horizon = visitor.now().as_picos().saturating_sub(machine.lookahead);
+        ports.iter_mut().for_each(|port| visit_busy_until(&mut port.free_at, horizon, visitor));
         if let Some(buffers) = buffers {
-            buffers.visit(ports, visitor);
+            buffers.visit(ports, horizon, visitor);
         }
         for ring in rings {
             if !visitor.saves_whole(ring) {
@@ -83,7 +85,7 @@ impl State for Fabric<'_, '_> {
         }
         // Waits follow from those of the messages.
         for Injection { node: _, queue, free_at, resumes: _ } in injections {
-            visit_busy_until(free_at, visitor);
+            visit_busy_until(free_at, horizon, visitor);
             if !visitor.saves_whole(queue) {
                 visitor.compare(&queue.len());
                 queue.iter().for_each(|&place| streams[place as usize].message.visit(visitor));
@@ -104,10 +106,10 @@ impl State for Fabric<'_, '_> {
         });
         operations::visit(combinations, visitor);
         if let Some(pacing) = pacing {
-            pacing.visit(visitor);
+            pacing.visit(horizon, visitor);
         }
         if let Some(flowlets) = flowlets {
-            flowlets.visit(visitor);
+            flowlets.visit(horizon, visitor);
         }
         // Messages are taken before a cut.
         if !outgoing.is_empty() {

@@ -37,7 +37,8 @@ impl Buffers {
         }
     }
 
-    pub(in super::super) fn visit(&mut self, ports: &[Port], visitor: &mut StateVisitor<'_>) {
+    /// Visits the state. Nothing happens before the horizon.
+    pub(in super::super) fn visit(&mut self, ports: &[Port], horizon: u64, visitor: &mut StateVisitor<'_>) {
         let Self {
             channels: _,
             capacity: _,
@@ -65,22 +66,21 @@ impl Buffers {
             visitor.saved(rooms);
             return visitor.saved(injection_wakes);
         }
-        let now = visitor.now().as_picos();
         for Queue { packets, busy_until, wake } in queues {
             visitor.compare(&packets.len());
             for Waiting { packet, output, channel } in packets {
                 packet.visit_waiting(visitor);
-                visit_busy_until(&mut packet.at, visitor);
+                visit_busy_until(&mut packet.at, horizon, visitor);
                 visitor.compare(output);
                 visitor.compare(channel);
             }
-            visit_busy_until(busy_until, visitor);
+            visit_busy_until(busy_until, horizon, visitor);
             visit_wake(wake, visitor);
         }
         for (Output { requests, waiting, turn, wake }, port) in outputs.iter_mut().zip(ports) {
             // The list has no order.
             requests.sort_unstable_by_key(|request| request.source);
-            let is_idle = requests.is_empty() && port.free_at < now;
+            let is_idle = requests.is_empty() && port.free_at < horizon;
             visitor.compare(&if is_idle { 0 } else { *turn });
             visitor.compare(&requests.len());
             for Request { age, source, bytes, channel } in requests {
@@ -95,7 +95,7 @@ impl Buffers {
         for room in rooms {
             if visitor.is_observing() {
                 // Credits that are back make no difference.
-                let _ = room.instant_of_credit(0, now);
+                let _ = room.instant_of_credit(0, horizon);
             }
             visitor.compare(&(room.bytes, room.credits.len()));
             for (back, bytes) in &mut room.credits {
