@@ -109,7 +109,7 @@ static POST: Model = Model {
         records_links: false,
         replay: |replay| replay.on(Post::new(None)).map(|(outcome, _)| outcome),
         regions: Some(RegionalNetwork {
-            plan: Some(|_, platform| {
+            plan: Some(|_, platform, _| {
                 let count = 5;
                 let hosts = (0..platform.hosts().len() as u32).map(|host| host % count).collect();
                 Ok(Some(RegionPlan { hosts, count, span: LATENCY, regions: None }))

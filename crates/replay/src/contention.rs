@@ -210,7 +210,11 @@ pub struct RegionPlan {
 
 impl RegionPlan {
     /// Cuts the platform into regions with epochs as `spec` specifies; `None` if rates change at every event.
-    pub(crate) fn with_epochs(spec: &RunSpec, platform: &Platform) -> Result<Option<Self>, RunError> {
+    pub(crate) fn with_epochs(
+        spec: &RunSpec,
+        platform: &Platform,
+        _: Option<(&[HostId], usize)>,
+    ) -> Result<Option<Self>, RunError> {
         if spec.epoch == Epoch::Exact {
             return Ok(None);
         }
@@ -234,7 +238,11 @@ impl RegionPlan {
 
     /// Cuts the platform into regions that depend on each other a message later at the earliest, without contention; `None` if there is
     /// only one, or no lookahead.
-    pub(crate) fn without_contention(spec: &RunSpec, platform: &Platform) -> Result<Option<Self>, RunError> {
+    pub(crate) fn without_contention(
+        spec: &RunSpec,
+        platform: &Platform,
+        _: Option<(&[HostId], usize)>,
+    ) -> Result<Option<Self>, RunError> {
         let regions = spec.regions.partition(platform)?;
         // Latencies are rounded.
         let epoch = regions.lookahead(platform, &spec.network).map_or(0, |most| most.as_picos());
@@ -247,6 +255,30 @@ impl RegionPlan {
         let hosts = (0..platform.hosts().len() as u32).map(HostId::new);
         let hosts = hosts.map(|host| regions.of_host(host).get()).collect();
         Self { hosts, count: regions.count(), span: epoch, regions: Some(regions) }
+    }
+
+    /// Joins neighbouring regions to at most this many, with about the same number of ranks, of which these are the hosts, and to
+    /// two at least. Links belong to none of them then.
+    pub(crate) fn joined(self, ranks: &[HostId], most: u32) -> Self {
+        if self.count <= most {
+            return self;
+        }
+        let mut residents = vec![0_u64; self.count as usize];
+        ranks.iter().for_each(|host| residents[self.hosts[host.index()] as usize] += 1);
+        let (mut before, mut last, mut count) = (0, None, 0);
+        let join = |residents: u64| {
+            let middle = before + residents / 2;
+            before += residents;
+            let part = (middle * u64::from(most) / ranks.len() as u64).min(u64::from(most) - 1);
+            count += u32::from(last.replace(part) != Some(part));
+            count - 1
+        };
+        let joined: Vec<RegionIndex> = residents.into_iter().map(join).collect();
+        if count < 2 {
+            return self;
+        }
+        let hosts = self.hosts.iter().map(|&region| joined[region as usize]).collect();
+        Self { hosts, count, span: self.span, regions: None }
     }
 }
 
@@ -269,5 +301,22 @@ mod tests {
         assert_eq!(choose_epoch(picos(3_000), Some(picos(10))), picos(375));
         assert_eq!(choose_epoch(picos(3_000), Some(SimDuration::ZERO)), picos(375));
         assert_eq!(choose_epoch(picos(3_000), None), picos(3_000));
+    }
+
+    /// Joins regions of two hosts each for ranks on these hosts.
+    fn joined(regions: u32, ranks: impl IntoIterator<Item = u32>, most: u32) -> (u32, Vec<RegionIndex>) {
+        let hosts = (0..regions).flat_map(|region| [region; 2]).collect();
+        let plan = RegionPlan { hosts, count: regions, span: SimDuration::ZERO, regions: None };
+        let ranks: Vec<HostId> = ranks.into_iter().map(HostId::new).collect();
+        let RegionPlan { count, hosts, .. } = plan.joined(&ranks, most);
+        (count, hosts)
+    }
+
+    #[test]
+    fn regions_are_joined_by_their_ranks() {
+        assert_eq!(joined(4, 0..8, 2), (2, vec![0, 0, 0, 0, 1, 1, 1, 1]));
+        assert_eq!(joined(4, [0, 1, 2, 3], 2), (2, vec![0, 0, 1, 1, 1, 1, 1, 1]));
+        assert_eq!(joined(3, 0..6, 3), (3, vec![0, 0, 1, 1, 2, 2]));
+        assert_eq!(joined(3, [0, 1], 2), (3, vec![0, 0, 1, 1, 2, 2]), "all ranks are in the first one");
     }
 }

@@ -103,15 +103,16 @@ pub struct Network {
 /// A network in regions.
 #[derive(Clone, Copy)]
 pub struct RegionalNetwork {
-    /// Cuts the platform into regions, whatever the number of threads and processes; `None` for [windows](Parallelism::Windows), which
-    /// threads share.
+    /// Cuts the platform into regions; `None` for [windows](Parallelism::Windows), which threads share.
     pub plan: Option<RegionPlanner>,
     /// Runs a replay.
     pub replay: RegionalReplayer,
 }
 
-/// Cuts the platform of a run into regions that depend on each other a lookahead later; `None` if they do not.
-pub type RegionPlanner = fn(&RunSpec, &Platform) -> Result<Option<RegionPlan>, RunError>;
+/// Cuts the platform of a run into regions that depend on each other a lookahead later; `None` if they do not. A model whose results do not
+/// depend on the cut joins regions, so that so many workers have one each: the hosts of the ranks, and the workers.
+pub type RegionPlanner =
+    fn(&RunSpec, &Platform, Option<(&[HostId], usize)>) -> Result<Option<RegionPlan>, RunError>;
 
 /// Abilities of flows, at every event and in epochs.
 const FLOWS: Capabilities = Capabilities {
@@ -233,12 +234,16 @@ pub static MODELS: [Model; 4] = [
                 Ok(Outcome { model_statistics: serde_json::to_value(statistics).ok(), ..outcome })
             },
             regions: Some(RegionalNetwork {
-                plan: Some(|spec, platform| {
+                plan: Some(|spec, platform, workers| {
                     let plan = RegionPlan::of_regions(
                         spec.regions.partition(platform)?,
                         platform,
                         SimDuration::ZERO,
                     );
+                    let plan = match workers {
+                        Some((ranks, workers)) => plan.joined(ranks, workers as u32),
+                        None => plan,
+                    };
                     let machine =
                         packets_on((platform, &spec.model_parameters), (&plan.hosts, plan.count), &[])?;
                     let span = machine.span();

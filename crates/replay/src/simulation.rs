@@ -39,7 +39,7 @@ use crate::partition::{PartitionSource, RankAssignment};
 use crate::placement::Placement;
 use crate::profile::read_region_costs;
 use crate::programs::{Program, ProgramSpec, Programs};
-use crate::spec::{Epoch, RunSpec};
+use crate::spec::{Epoch, RegionSource, RunSpec};
 use crate::storage::FileRules;
 
 pub use error::RunError;
@@ -117,7 +117,7 @@ impl Simulation {
     /// # Errors
     /// Returns an error if a file cannot be read or is invalid, on any of the processes.
     pub fn load_on(cluster: &mut Cluster, spec: &RunSpec, actions: &AtomicU64) -> Result<Self, RunError> {
-        let mut simulation = agree(cluster, Self::open(spec, actions))?;
+        let mut simulation = agree(cluster, Self::open(spec, cluster.members() * spec.threads, actions))?;
         let (me, members, lps) = (cluster.member(), cluster.members(), simulation.programs.lps());
         let mut mine: Vec<LpId> = (0..lps).filter(|_| me == 0).map(LpId::new).collect();
         if members > 1 {
@@ -230,8 +230,8 @@ impl Simulation {
         blake3::hash(text.as_bytes()).into()
     }
 
-    /// Loads the inputs of a run except the ranks of an archive.
-    fn open(spec: &RunSpec, actions: &AtomicU64) -> Result<Self, RunError> {
+    /// Loads the inputs of a run on so many threads of all processes, except the ranks of an archive.
+    fn open(spec: &RunSpec, workers: usize, actions: &AtomicU64) -> Result<Self, RunError> {
         let started = Instant::now();
         // The platform first: it is small, and an error in it should be reported before a large trace is read.
         let mut platform = spec.read_platform()?;
@@ -242,7 +242,7 @@ impl Simulation {
         checks.collect::<Result<(), _>>().map_err(RunError::PlatformChange)?;
         spec.change_platform(&mut platform);
         message_routing::check(spec, &platform)?;
-        let epochs = plan_regions(spec.model.with_epochs.as_ref(), spec, &platform)?;
+        let epochs = plan_regions(spec.model.with_epochs.as_ref(), spec, &platform, None)?;
         let region_costs = spec.region_costs.as_ref().zip(epochs.as_ref());
         let region_costs = region_costs.map(|(path, plan)| read_region_costs(path, plan.count));
         let region_costs = region_costs.transpose()?;
@@ -258,10 +258,17 @@ impl Simulation {
         if has_queues {
             check_routes(&platform, programs.lp_hosts())?;
         }
+        // What is saved or measured is for any number of workers.
+        let suits_workers = workers > 1
+            && spec.regions == RegionSource::Natural
+            && spec.checkpoints.is_none()
+            && spec.profile.is_none()
+            && !programs.are_launched();
+        let for_workers = suits_workers.then(|| (programs.lp_hosts(), workers));
         let regions = match spec.model.parallelism {
             Parallelism::Uncontended if !has_queues => None,
             Parallelism::Uncontended | Parallelism::Regions => {
-                plan_regions(spec.model.network.as_ref(), spec, &platform)?
+                plan_regions(spec.model.network.as_ref(), spec, &platform, for_workers)?
             }
             Parallelism::Windows | Parallelism::None => epochs,
         };
@@ -585,9 +592,10 @@ fn plan_regions(
     network: Option<&Network>,
     spec: &RunSpec,
     platform: &Platform,
+    for_workers: Option<(&[HostId], usize)>,
 ) -> Result<Option<RegionPlan>, RunError> {
     let plan = network.and_then(|network| network.regions?.plan);
-    plan.map_or(Ok(None), |plan| plan(spec, platform))
+    plan.map_or(Ok(None), |plan| plan(spec, platform, for_workers))
 }
 
 /// Returns the distinct sizes of the communicators of the ranks that are loaded.

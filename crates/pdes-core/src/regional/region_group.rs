@@ -22,6 +22,10 @@ impl<T, M> Outgoing<T, M> {
         self.tokens.is_empty() && self.messages.is_empty()
     }
 
+    pub(super) fn has_tokens(&self) -> bool {
+        !self.tokens.is_empty()
+    }
+
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (RegionIndex, RegionMessage<T, M>)> + '_ {
         let tokens =
             self.tokens.drain(..).map(|(region, to, token)| (region, RegionMessage::Token(to, token)));
