@@ -45,7 +45,6 @@ use operations::{Combination, CombinationKey};
 use pacing::Pacing;
 use ring::Ring;
 use routes::StaticRoutes;
-pub(crate) use routes::latency;
 pub(crate) use state::visit_by_message;
 
 /// The network of a region.

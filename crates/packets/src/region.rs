@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::fabric::{Fabric, FabricMessage, PacketArrival, Report, ReportKind, latency};
+use crate::fabric::{Fabric, FabricMessage, PacketArrival, Report, ReportKind};
 use crate::machine::PacketMachine;
 use crate::packet::MessageKey;
 
@@ -226,7 +226,7 @@ where
             return self.local.send(message);
         }
         // The sender has to learn of it.
-        let notice = if origin == src { SimDuration::ZERO } else { latency(self.machine, origin, src)? };
+        let notice = if origin == src { SimDuration::ZERO } else { self.fabric.latency(origin, src)? };
         let message = Message { at: at.saturating_add(notice), ..message };
         let home = self.machine.home(src);
         if home == self.index {
@@ -234,7 +234,7 @@ where
             self.fabric.find_route(src, dst)?;
             self.submit(message, None);
         } else {
-            self.machine.route(src, dst, &mut Vec::new())?;
+            self.fabric.latency(src, dst)?;
             self.outgoing.push((home, PacketMessage(Content::Begin(message))));
         }
         Ok(())

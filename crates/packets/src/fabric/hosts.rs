@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use netmodel::{HostId, RouteError};
+use pdes_core::SimDuration;
 
 use super::control::Control;
 use super::credits::Buffers;
@@ -24,6 +25,14 @@ impl Fabric<'_, '_> {
     /// If there is none.
     pub(crate) fn find_route(&mut self, src: HostId, dst: HostId) -> Result<(), RouteError> {
         self.routes.pair(self.machine, self.first_port, (src, dst)).map(drop)
+    }
+
+    /// Returns the latency of the way from one host of any region to another, within which nothing that one does reaches the other.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn latency(&mut self, src: HostId, dst: HostId) -> Result<SimDuration, RouteError> {
+        self.routes.latency(self.machine, (src, dst))
     }
 
     /// Catches up with the hosts whose deadlines are before an instant: sends what leaves them before now.

@@ -15,6 +15,8 @@ pub(super) struct StaticRoutes {
     ports: Vec<u32>,
     /// Virtual channels of the links behind the ports, with credits.
     channels: Vec<u8>,
+    /// Latencies between hosts, of those that were asked for.
+    latencies: FxHashMap<(HostId, HostId), SimDuration>,
 }
 
 /// A pair of hosts.
@@ -93,19 +95,25 @@ impl StaticRoutes {
     pub(super) fn known_pair(&self, MessageKey { src, dst, .. }: MessageKey) -> &Pair {
         &self.pairs[&(src, dst)]
     }
-}
 
-/// Returns the latency of the way from one host to another, within which nothing that one does reaches the other.
-///
-/// # Errors
-/// If there is no route.
-pub(crate) fn latency(
-    machine: &PacketMachine<'_>,
-    src: HostId,
-    dst: HostId,
-) -> Result<SimDuration, RouteError> {
-    let mut links = Vec::new();
-    machine.route(src, dst, &mut links)?;
-    let latencies = links.iter().map(|&link| machine.ports[machine.port_of(link) as usize].latency);
-    Ok(SimDuration::from_picos(latencies.sum()))
+    /// Returns the latency of the way from one host to another, within which nothing that one does reaches the other.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(super) fn latency(
+        &mut self,
+        machine: &PacketMachine<'_>,
+        (src, dst): (HostId, HostId),
+    ) -> Result<SimDuration, RouteError> {
+        if let Some(&latency) = self.latencies.get(&(src, dst)) {
+            return Ok(latency);
+        }
+        let mut links = Vec::new();
+        machine.route(src, dst, &mut links)?;
+        machine.check_route(src, dst, &links)?;
+        let latencies = links.iter().map(|&link| machine.ports[machine.port_of(link) as usize].latency);
+        let latency = SimDuration::from_picos(latencies.sum());
+        self.latencies.insert((src, dst), latency);
+        Ok(latency)
+    }
 }
