@@ -110,25 +110,29 @@ static int compare_parts(const void *one, const void *other)
   return (*a > *b) - (*a < *b);
 }
 
-/* All members tell each other begin and end of their parts, as at the begin of a collective access. If parts do not lie side by side, MPI
-   libraries would access the file in two phases. */
-static void tell_parts(struct file *file, int64_t offset, uint64_t bytes)
+/* Tells all members a part of a file, and returns a table of the parts. */
+static struct table *exchange_parts(struct file *file, const MPI_Offset own_part[2])
+{
+  return exchange(file->c, COLL_ALLGATHER, own_part, 2 * sizeof *own_part, sizeof *own_part);
+}
+
+/* Begins a collective access: all members tell each other begin and end of their parts. If parts do not lie side by side, MPI libraries would
+   access the file in two phases. */
+void begin_together(struct file *file, int64_t offset, int count, MPI_Datatype type)
 {
   struct communicator *c = file->c;
   MPI_Offset (*parts)[2] = malloc(c->size * sizeof *parts), own_part[2] = {0, 0};
-  int64_t unit = view_unit(file);
-  if (bytes > 0) {
+  int64_t unit = view_unit(file), sum = 0;
+  uint64_t bytes = count > 0 && is_usable(type) ? packed_size((uint64_t)count, type) : 0;
+  if (bytes > 0 && unit > 0) {
     REAL(File_get_byte_offset)(file->handle, offset, &own_part[0]);
     REAL(File_get_byte_offset)(file->handle, offset + ((int64_t)bytes - 1) / unit, &own_part[1]);
     own_part[1] += ((int64_t)bytes - 1) % unit + 1;
   }
-  int64_t sum = 0;
-  for (int side = 0; side < 2; side++) {
-    struct table *table = exchange(c, COLL_ALLGATHER, &own_part, sizeof own_part, sizeof own_part[0]);
-    for (int i = 0; i < c->size; i++)
-      memcpy(parts[i], contribution(table, i), sizeof parts[i]);
-    release(table);
-  }
+  struct table *table = exchange_parts(file, own_part);
+  for (int i = 0; i < c->size; i++)
+    memcpy(parts[i], contribution(table, i), sizeof parts[i]);
+  release(table);
   qsort(parts, c->size, sizeof *parts, compare_parts);
   MPI_Offset end = 0;
   bool is_apart = false, has_holes = bytes > 0 && own_part[1] - own_part[0] != (MPI_Offset)bytes;
@@ -139,14 +143,19 @@ static void tell_parts(struct file *file, int64_t offset, uint64_t bytes)
     end = parts[i][1];
     sum += parts[i][1] - parts[i][0];
   }
-  if (is_apart || has_holes)
+  if (shared->has_storage && (is_apart || has_holes))
     warn(current_call(), "the parts of a collective access do not lie side by side: in its time each rank accesses its own part alone, without "
                          "the exchange of data between ranks");
   free(parts);
 }
 
+void await_all(struct file *file)
+{
+  release(exchange_parts(file, (MPI_Offset[2]){0, 0}));
+}
+
 /* Takes the time of an access to data of the view: from an offset on, in units of the view. */
-void take_access(struct file *file, enum file_call kind, int64_t offset, int count, MPI_Datatype type, bool is_collective, uint32_t request)
+void take_access(struct file *file, enum file_call kind, int64_t offset, int count, MPI_Datatype type, uint32_t request)
 {
   if (!shared->has_storage || count < 0 || !is_usable(type))
     return;
@@ -154,8 +163,6 @@ void take_access(struct file *file, enum file_call kind, int64_t offset, int cou
   call.bytes = packed_size((uint64_t)count, type);
   call.source_bytes = (uint64_t)(offset * view_unit(file));
   call.request = request;
-  if (is_collective)
-    tell_parts(file, offset, call.bytes);
   if (request == NONE)
     answer(call);
   else

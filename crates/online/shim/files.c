@@ -1,6 +1,7 @@
 /* Files of MPI-IO: each rank opens the real file alone, the first one before the others, which creates it. Accesses take the time of the
-   platform's devices, if it has some, before the data of the real file move. The shared pointer of a file is in shared memory; accesses by it
-   are accesses at an offset for the real library. */
+   platform's devices, if it has some, before the data of the real file move. The data of a collective call move between two exchanges of its
+   members: after all calls before it, and before all calls after it. The shared pointer of a file is in shared memory; accesses by it are
+   accesses at an offset for the real library. */
 #include "files.h"
 #include <stdlib.h>
 #include <string.h>
@@ -88,8 +89,11 @@ int MPI_File_close(MPI_File *handle)
     agree_on(file->c, (struct opening){0, MPI_SUCCESS});
     if (file->c->rank == 0)
       free_block(file->pointer);
-    if (file->deleted && file->c->rank == 0)
-      REAL(File_delete)(file->deleted, MPI_INFO_NULL);
+    if (file->deleted) {
+      if (file->c->rank == 0)
+        REAL(File_delete)(file->deleted, MPI_INFO_NULL);
+      await_all(file);
+    }
     drop_communicator(file->c);
     free(file->deleted);
     free(file);
@@ -206,13 +210,22 @@ int MPI_File_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype ele
   }
 
 OF_LIBRARY(File_set_info, (MPI_File handle, MPI_Info info), handle, info)
-OF_LIBRARY(File_set_size, (MPI_File handle, MPI_Offset bytes), handle, bytes)
-OF_LIBRARY(File_preallocate, (MPI_File handle, MPI_Offset bytes), handle, bytes)
 OF_LIBRARY(File_set_atomicity, (MPI_File handle, int flag), handle, flag)
-OF_LIBRARY(File_read_all_end, (MPI_File handle, void *buffer, MPI_Status *status), handle, buffer, status)
-OF_LIBRARY(File_write_all_end, (MPI_File handle, const void *buffer, MPI_Status *status), handle, buffer, status)
-OF_LIBRARY(File_read_at_all_end, (MPI_File handle, void *buffer, MPI_Status *status), handle, buffer, status)
-OF_LIBRARY(File_write_at_all_end, (MPI_File handle, const void *buffer, MPI_Status *status), handle, buffer, status)
+
+/* Each member sets the size of the real file: no other call on it comes between. */
+#define OF_ALL(name)                                                                                                                     \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name(MPI_File handle, MPI_Offset bytes)                                                                                      \
+  {                                                                                                                                      \
+    FILE_CALL(name, handle, handle, bytes);                                                                                              \
+    await_all(file);                                                                                                                     \
+    int error = REAL(name)(handle, bytes);                                                                                               \
+    await_all(file);                                                                                                                     \
+    FILE_RETURN(error);                                                                                                                  \
+  }
+
+OF_ALL(File_set_size)
+OF_ALL(File_preallocate)
 
 INTERPOSE(File_seek_shared)
 int MPI_File_seek_shared(MPI_File handle, MPI_Offset offset, int from)
@@ -261,26 +274,51 @@ static int post_access(struct file *file, enum file_call kind, int64_t offset, i
   MPI_Count bytes = 0;
   REAL(Get_elements_x)(status, MPI_BYTE, &bytes);
   request_at(index)->count = bytes > 0 ? (uint64_t)bytes : 0;
-  take_access(file, kind, offset, count, type, false, index);
+  take_access(file, kind, offset, count, type, index);
   return MPI_SUCCESS;
 }
 
-#define TRANSFER(name, by, kind, is_collective)                                                                                          \
+#define TRANSFER(name, by, kind)                                                                                                         \
   INTERPOSE(name)                                                                                                                        \
   int MPI_##name(MPI_File handle, by void *buffer, int count, MPI_Datatype type, MPI_Status *status)                                     \
   {                                                                                                                                      \
     FILE_CALL(name, handle, handle, buffer, count, type, status);                                                                        \
-    take_access(file, kind, pointer_of(file), count, type, is_collective, NONE);                                                         \
+    take_access(file, kind, pointer_of(file), count, type, NONE);                                                                        \
     FILE_RETURN(REAL(name)(handle, buffer, count, type, status));                                                                        \
   }
 
-#define TRANSFER_AT(name, by, kind, is_collective)                                                                                       \
+#define TRANSFER_AT(name, by, kind)                                                                                                      \
   INTERPOSE(name)                                                                                                                        \
   int MPI_##name(MPI_File handle, MPI_Offset offset, by void *buffer, int count, MPI_Datatype type, MPI_Status *status)                  \
   {                                                                                                                                      \
     FILE_CALL(name, handle, handle, offset, buffer, count, type, status);                                                                \
-    take_access(file, kind, offset, count, type, is_collective, NONE);                                                                   \
+    take_access(file, kind, offset, count, type, NONE);                                                                                  \
     FILE_RETURN(REAL(name)(handle, offset, buffer, count, type, status));                                                                \
+  }
+
+/* A collective access, whose data `move` by an expression. */
+#define MOVE_TOGETHER(kind, offset, move)                                                                                                \
+  begin_together(file, offset, count, type);                                                                                             \
+  int error = move;                                                                                                                      \
+  await_all(file);                                                                                                                       \
+  take_access(file, kind, offset, count, type, NONE);                                                                                    \
+  FILE_RETURN(error)
+
+#define TRANSFER_ALL(name, by, kind)                                                                                                     \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name(MPI_File handle, by void *buffer, int count, MPI_Datatype type, MPI_Status *status)                                     \
+  {                                                                                                                                      \
+    FILE_CALL(name, handle, handle, buffer, count, type, status);                                                                        \
+    int64_t offset = pointer_of(file);                                                                                                   \
+    MOVE_TOGETHER(kind, offset, REAL(name)(handle, buffer, count, type, status));                                                        \
+  }
+
+#define TRANSFER_AT_ALL(name, by, kind)                                                                                                  \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name(MPI_File handle, MPI_Offset offset, by void *buffer, int count, MPI_Datatype type, MPI_Status *status)                  \
+  {                                                                                                                                      \
+    FILE_CALL(name, handle, handle, offset, buffer, count, type, status);                                                                \
+    MOVE_TOGETHER(kind, offset, REAL(name)(handle, offset, buffer, count, type, status));                                                \
   }
 
 #define POST(name, by, kind, blocking, is_collective)                                                                                    \
@@ -293,7 +331,7 @@ static int post_access(struct file *file, enum file_call kind, int64_t offset, i
     MPI_Status status;                                                                                                                   \
     int64_t offset = pointer_of(file);                                                                                                   \
     int error = REAL(blocking)(handle, buffer, count, type, &status);                                                                    \
-    FILE_RETURN(post_access(file, kind, offset, count, type, is_collective, error, &status, request));                                                  \
+    FILE_RETURN(post_access(file, kind, offset, count, type, is_collective, error, &status, request));                                   \
   }
 
 #define POST_AT(name, by, kind, blocking, is_collective)                                                                                 \
@@ -305,81 +343,11 @@ static int post_access(struct file *file, enum file_call kind, int64_t offset, i
       FILE_RETURN(REAL(name)(handle, offset, buffer, count, type, request));                                                             \
     MPI_Status status;                                                                                                                   \
     int error = REAL(blocking)(handle, offset, buffer, count, type, &status);                                                            \
-    FILE_RETURN(post_access(file, kind, offset, count, type, is_collective, error, &status, request));                                                  \
+    FILE_RETURN(post_access(file, kind, offset, count, type, is_collective, error, &status, request));                                   \
   }
 
-/* The begin of a split access takes its time, and the real library's end its data. */
-#define BEGIN(name, by, kind)                                                                                                            \
-  INTERPOSE(name)                                                                                                                        \
-  int MPI_##name(MPI_File handle, by void *buffer, int count, MPI_Datatype type)                                                         \
-  {                                                                                                                                      \
-    FILE_CALL(name, handle, handle, buffer, count, type);                                                                                \
-    take_access(file, kind, pointer_of(file), count, type, true, NONE);                                                                  \
-    FILE_RETURN(REAL(name)(handle, buffer, count, type));                                                                                \
-  }
-
-#define BEGIN_AT(name, by, kind)                                                                                                         \
-  INTERPOSE(name)                                                                                                                        \
-  int MPI_##name(MPI_File handle, MPI_Offset offset, by void *buffer, int count, MPI_Datatype type)                                      \
-  {                                                                                                                                      \
-    FILE_CALL(name, handle, handle, offset, buffer, count, type);                                                                        \
-    take_access(file, kind, offset, count, type, true, NONE);                                                                            \
-    FILE_RETURN(REAL(name)(handle, offset, buffer, count, type));                                                                        \
-  }
-
-#define FORMS(form, by, kind)                                                                                                            \
-  TRANSFER(File_##form, by, kind, false)                                                                                                 \
-  TRANSFER(File_##form##_all, by, kind, true)                                                                                            \
-  TRANSFER_AT(File_##form##_at, by, kind, false)                                                                                         \
-  TRANSFER_AT(File_##form##_at_all, by, kind, true)                                                                                      \
-  POST(File_i##form, by, kind, File_##form, false)                                                                                       \
-  POST(File_i##form##_all, by, kind, File_##form, true)                                                                                  \
-  POST_AT(File_i##form##_at, by, kind, File_##form##_at, false)                                                                          \
-  POST_AT(File_i##form##_at_all, by, kind, File_##form##_at, true)                                                                       \
-  BEGIN(File_##form##_all_begin, by, kind)                                                                                               \
-  BEGIN_AT(File_##form##_at_all_begin, by, kind)
-
-FORMS(read, , FILE_READ)
-FORMS(write, const, FILE_WRITE)
-
-INTERPOSE(File_sync)
-int MPI_File_sync(MPI_File handle)
-{
-  FILE_CALL(File_sync, handle, handle);
-  if (shared->has_storage) {
-    tell(file_call(file, FILE_SYNC));
-    agree_on(file->c, (struct opening){0, MPI_SUCCESS});
-  }
-  FILE_RETURN(REAL(File_sync)(handle));
-}
-
-#define ACCESS(name, by, at, kind, move, result_type)                                                                                     \
-  INTERPOSE(name)                                                                                                                        \
-  int MPI_##name(MPI_File handle, by void *buffer, int count, MPI_Datatype type, result_type *result)                                    \
-  {                                                                                                                                      \
-    FILE_CALL(name, handle, handle, buffer, count, type, result);                                                                        \
-    int64_t offset = move(file, elements(file, count, type));                                                                            \
-    take_access(file, kind, offset, count, type, false, NONE);                                                                           \
-    FILE_RETURN(REAL(at)(handle, offset, buffer, count, type, result));                                                                  \
-  }
-
-ACCESS(File_read_shared, , File_read_at, FILE_READ, move_alone, MPI_Status)
-ACCESS(File_write_shared, const, File_write_at, FILE_WRITE, move_alone, MPI_Status)
-ACCESS(File_iread_shared, , File_iread_at, FILE_READ, move_alone, MPI_Request)
-ACCESS(File_iwrite_shared, const, File_iwrite_at, FILE_WRITE, move_alone, MPI_Request)
-ACCESS(File_read_ordered, , File_read_at, FILE_READ, move_in_order, MPI_Status)
-ACCESS(File_write_ordered, const, File_write_at, FILE_WRITE, move_in_order, MPI_Status)
-
-/* A split access is done at its begin. */
-#define SPLIT_ACCESS(name, by, at, kind)                                                                                                 \
-  INTERPOSE(name##_begin)                                                                                                                \
-  int MPI_##name##_begin(MPI_File handle, by void *buffer, int count, MPI_Datatype type)                                                 \
-  {                                                                                                                                      \
-    FILE_CALL(name##_begin, handle, handle, buffer, count, type);                                                                        \
-    int64_t offset = move_in_order(file, elements(file, count, type));                                                                   \
-    take_access(file, kind, offset, count, type, false, NONE);                                                                           \
-    FILE_RETURN(REAL(at)(handle, offset, buffer, count, type, &file->status));                                                           \
-  }                                                                                                                                      \
+/* The end of a split access, which is done at its begin. */
+#define END(name, by)                                                                                                                    \
   INTERPOSE(name##_end)                                                                                                                  \
   int MPI_##name##_end(MPI_File handle, by void *buffer, MPI_Status *status)                                                             \
   {                                                                                                                                      \
@@ -389,5 +357,85 @@ ACCESS(File_write_ordered, const, File_write_at, FILE_WRITE, move_in_order, MPI_
     FILE_RETURN(MPI_SUCCESS);                                                                                                            \
   }
 
-SPLIT_ACCESS(File_read_ordered, , File_read_at, FILE_READ)
-SPLIT_ACCESS(File_write_ordered, const, File_write_at, FILE_WRITE)
+#define SPLIT(name, by, kind)                                                                                                            \
+  INTERPOSE(name##_begin)                                                                                                                \
+  int MPI_##name##_begin(MPI_File handle, by void *buffer, int count, MPI_Datatype type)                                                 \
+  {                                                                                                                                      \
+    FILE_CALL(name##_begin, handle, handle, buffer, count, type);                                                                        \
+    int64_t offset = pointer_of(file);                                                                                                   \
+    MOVE_TOGETHER(kind, offset, REAL(name)(handle, buffer, count, type, &file->status));                                                 \
+  }                                                                                                                                      \
+  END(name, by)
+
+#define SPLIT_AT(name, by, kind)                                                                                                         \
+  INTERPOSE(name##_begin)                                                                                                                \
+  int MPI_##name##_begin(MPI_File handle, MPI_Offset offset, by void *buffer, int count, MPI_Datatype type)                              \
+  {                                                                                                                                      \
+    FILE_CALL(name##_begin, handle, handle, offset, buffer, count, type);                                                                \
+    MOVE_TOGETHER(kind, offset, REAL(name)(handle, offset, buffer, count, type, &file->status));                                         \
+  }                                                                                                                                      \
+  END(name, by)
+
+#define FORMS(form, by, kind)                                                                                                            \
+  TRANSFER(File_##form, by, kind)                                                                                                        \
+  TRANSFER_ALL(File_##form##_all, by, kind)                                                                                              \
+  TRANSFER_AT(File_##form##_at, by, kind)                                                                                                \
+  TRANSFER_AT_ALL(File_##form##_at_all, by, kind)                                                                                        \
+  POST(File_i##form, by, kind, File_##form, false)                                                                                       \
+  POST(File_i##form##_all, by, kind, File_##form, true)                                                                                  \
+  POST_AT(File_i##form##_at, by, kind, File_##form##_at, false)                                                                          \
+  POST_AT(File_i##form##_at_all, by, kind, File_##form##_at, true)                                                                       \
+  SPLIT(File_##form##_all, by, kind)                                                                                                     \
+  SPLIT_AT(File_##form##_at_all, by, kind)
+
+FORMS(read, , FILE_READ)
+FORMS(write, const, FILE_WRITE)
+
+INTERPOSE(File_sync)
+int MPI_File_sync(MPI_File handle)
+{
+  FILE_CALL(File_sync, handle, handle);
+  tell(file_call(file, FILE_SYNC));
+  agree_on(file->c, (struct opening){0, MPI_SUCCESS});
+  FILE_RETURN(REAL(File_sync)(handle));
+}
+
+#define ACCESS(name, by, at, kind, result_type)                                                                                          \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name(MPI_File handle, by void *buffer, int count, MPI_Datatype type, result_type *result)                                    \
+  {                                                                                                                                      \
+    FILE_CALL(name, handle, handle, buffer, count, type, result);                                                                        \
+    int64_t offset = move_alone(file, elements(file, count, type));                                                                      \
+    take_access(file, kind, offset, count, type, NONE);                                                                                  \
+    FILE_RETURN(REAL(at)(handle, offset, buffer, count, type, result));                                                                  \
+  }
+
+ACCESS(File_read_shared, , File_read_at, FILE_READ, MPI_Status)
+ACCESS(File_write_shared, const, File_write_at, FILE_WRITE, MPI_Status)
+ACCESS(File_iread_shared, , File_iread_at, FILE_READ, MPI_Request)
+ACCESS(File_iwrite_shared, const, File_iwrite_at, FILE_WRITE, MPI_Request)
+
+#define IN_ORDER(at, kind, status)                                                                                                       \
+  int64_t offset = move_in_order(file, elements(file, count, type));                                                                     \
+  int error = REAL(at)(handle, offset, buffer, count, type, status);                                                                     \
+  await_all(file);                                                                                                                       \
+  take_access(file, kind, offset, count, type, NONE);                                                                                    \
+  FILE_RETURN(error)
+
+#define ORDERED(name, by, at, kind)                                                                                                      \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name(MPI_File handle, by void *buffer, int count, MPI_Datatype type, MPI_Status *status)                                     \
+  {                                                                                                                                      \
+    FILE_CALL(name, handle, handle, buffer, count, type, status);                                                                        \
+    IN_ORDER(at, kind, status);                                                                                                          \
+  }                                                                                                                                      \
+  INTERPOSE(name##_begin)                                                                                                                \
+  int MPI_##name##_begin(MPI_File handle, by void *buffer, int count, MPI_Datatype type)                                                 \
+  {                                                                                                                                      \
+    FILE_CALL(name##_begin, handle, handle, buffer, count, type);                                                                        \
+    IN_ORDER(at, kind, &file->status);                                                                                                   \
+  }                                                                                                                                      \
+  END(name, by)
+
+ORDERED(File_read_ordered, , File_read_at, FILE_READ)
+ORDERED(File_write_ordered, const, File_write_at, FILE_WRITE)

@@ -37,6 +37,10 @@ void tell_view(struct file *file, MPI_Offset displacement, MPI_Datatype view);
 /* Returns the size of the units of offsets [B]. */
 int64_t view_unit(struct file *file);
 /* Takes the time of an access to data of the view: from an offset on, in units of the view. It ends with a request, if there is one. */
-void take_access(struct file *file, enum file_call kind, int64_t offset, int count, MPI_Datatype type, bool is_collective, uint32_t request);
+void take_access(struct file *file, enum file_call kind, int64_t offset, int count, MPI_Datatype type, uint32_t request);
+/* Begins a collective access, once all members have called it; their data move then. */
+void begin_together(struct file *file, int64_t offset, int count, MPI_Datatype type);
+/* Waits until all members have come here: what they have done to the real file before is done. */
+void await_all(struct file *file);
 
 #endif

@@ -94,6 +94,34 @@ fn collective_accesses_take_the_time_of_those_of_a_trace() {
     assert_eq!(online_time(&program), replay(&program, &[], &trace).1);
 }
 
+/// The data of collective accesses move after all calls before them, and before all calls after them, also where they take no time.
+#[test]
+fn data_of_collective_accesses_move_together() {
+    // The members come one after the other.
+    let late = "{ struct timespec since, now; syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &since); do syscall(SYS_clock_gettime, \
+        CLOCK_MONOTONIC, &now); while ((now.tv_sec - since.tv_sec) * 1e3 + (now.tv_nsec - since.tv_nsec) * 1e-6 < 3 * (rank == round % size)); }";
+    let body = format!(
+        "int right = 1, value, next = (rank + 1) % size;\nMPI_Offset bytes;\n#define LATE {late}\n\
+         MPI_File_open(TOGETHER, &file);\nfor (int round = 0; round < 8; round++) {{\n\
+         value = 100 * round + rank;\nLATE\nMPI_File_write_at_all(file, 4 * rank, &value, 1, MPI_INT, &status);\nvalue = -1;\n\
+         MPI_File_read_at(file, 4 * next, &value, 1, MPI_INT, &status);\nright &= value == 100 * round + next;\nLATE\n\
+         MPI_File_set_size(file, 0);\nMPI_File_get_size(file, &bytes);\nright &= bytes == 0;\nLATE\n\
+         MPI_File_seek_shared(file, 0, MPI_SEEK_SET);\nvalue = 100 * round + rank;\n\
+         MPI_File_write_ordered(file, &value, 1, MPI_INT, &status);\nvalue = -1;\n\
+         MPI_File_read_at(file, 4 * next, &value, 1, MPI_INT, &status);\nright &= value == 100 * round + next;\nLATE\n\
+         MPI_File_sync(file);\nvalue = 0x1010101 * round;\n\
+         MPI_File_seek(file, 4 * rank, MPI_SEEK_SET);\nMPI_File_write_all_begin(file, &value, 1, MPI_INT);\n\
+         MPI_File_write_all_end(file, &value, &status);\nvalue = -1;\n\
+         MPI_File_read_at(file, 4 * next, &value, 1, MPI_INT, &status);\nright &= value == 0x1010101 * round;\nMPI_File_sync(file);\n}}\n\
+         MPI_File_close(&file);\nprintf(\"%d\\n\", right);"
+    );
+    let Some(program) = program(&body) else { return };
+    for settings in [SETTINGS.to_owned(), format!("{SETTINGS}{DISK}")] {
+        program.folder.write("run.toml", &settings.replace("clock = 'all'", ""));
+        assert_eq!(program.lines_and_digest(2, &[]).0, ["1"; 2], "{settings}");
+    }
+}
+
 #[test]
 fn what_accesses_leave_out_is_warned_of() {
     let body = "MPI_Info info; MPI_Info_create(&info); MPI_Info_set(info, \"cb_nodes\", \"2\");\n\
