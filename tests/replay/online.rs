@@ -631,6 +631,27 @@ fn mistakes_are_named_with_rank_and_call() {
     }
 }
 
+/// Where the clock stands, ranks that poll for what nobody sends end the run.
+#[test]
+fn endless_polls_are_named_with_rank_and_call() {
+    let request = "int x, flag = 0; MPI_Request request; MPI_Irecv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, &request);\n\
+        if (rank) MPI_Recv(&x, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n";
+    let polls = [
+        ("MPI_Test(&request, &flag, MPI_STATUS_IGNORE)", "for request"),
+        ("MPI_Iprobe(MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE)", "from any rank, tag 5"),
+    ];
+    for (poll, call) in polls {
+        let Some(program) = Program::with_body(&format!("{request}while (!flag) {poll};")) else { return };
+        let name = &poll[..poll.find('(').unwrap()];
+        program
+            .run(2, &[])
+            .code(1)
+            .stderr(contains("livelock in the program"))
+            .stderr(contains(format!("rank 0 in {name}")).and(contains(call)))
+            .stderr(contains("rank 1 in MPI_Recv from rank 0, tag 5"));
+    }
+}
+
 /// Requests, communicators and datatypes that a program leaves are warned of at its end, with the call that has made them, and messages that
 /// are received with another type.
 #[test]

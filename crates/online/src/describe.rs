@@ -42,7 +42,14 @@ impl Progress {
         let mut text = call(&operation, places);
         let waits = matches!(
             OperationKind::from_number(operation.kind),
-            Some(OperationKind::Waitall | OperationKind::Waitany | OperationKind::Waitsome)
+            Some(
+                OperationKind::Waitall
+                    | OperationKind::Waitany
+                    | OperationKind::Waitsome
+                    | OperationKind::Testall
+                    | OperationKind::Testany
+                    | OperationKind::Testsome
+            )
         );
         if waits {
             let listed = memory.list(rank, operation.count.min(MOST_LISTED as u64));

@@ -17,6 +17,7 @@ mod exchange;
 mod extrapolate;
 mod layout;
 mod memory;
+mod polling;
 mod program;
 mod record;
 mod run;

@@ -21,6 +21,7 @@ use crate::describe::Places;
 use crate::exchange::Exchange;
 use crate::extrapolate::{Extrapolation, ExtrapolationRule};
 use crate::memory::{HeaderSettings, Memory};
+use crate::polling::Polling;
 use crate::record::Recording;
 use crate::run::{Run, RunSettings};
 use crate::samples::{SampledBlock, Samples};
@@ -165,6 +166,7 @@ impl Program {
             progress: (0..ranks).map(|_| Mutex::default()).collect(),
             places: Places::default(),
             turns: Turns::new(ranks),
+            polling: Polling::default(),
             has_files: AtomicBool::new(false),
             samples: Samples::default(),
             warnings: Mutex::default(),

@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use pdes_core::Rank;
 use trace_mmap::WorkMetric;
@@ -13,6 +14,7 @@ use crate::describe::{Places, Progress};
 use crate::exchange::Exchange;
 use crate::layout::{Operation, turn};
 use crate::memory::Memory;
+use crate::polling::Polling;
 use crate::samples::Samples;
 use crate::turns::Turns;
 
@@ -23,6 +25,7 @@ pub(crate) struct Run {
     pub(crate) exchange: Exchange,
     pub(crate) settings: RunSettings,
     pub(crate) turns: Turns,
+    pub(crate) polling: Polling,
     /// Call of each rank that is in progress.
     pub(crate) progress: Box<[Mutex<Progress>]>,
     pub(crate) places: Places,
@@ -84,6 +87,22 @@ impl Run {
     pub(crate) fn begin(&self, rank: u32, operation: Operation) {
         self.places.learn(self.memory.process(rank));
         self.progress[rank as usize].lock().unwrap_or_else(PoisonError::into_inner).begin(operation);
+    }
+
+    /// Notes a failed poll; warns if ranks have only polled for long.
+    pub(crate) fn fail_poll(&self) {
+        let now = Instant::now();
+        // A rank that has the turn may compute.
+        let are_all_in_calls = || {
+            (0..self.memory.ranks())
+                .all(|rank| self.memory.slot(rank).turn.load(Ordering::Acquire) != turn::RANK)
+        };
+        if self.polling.fail(now) && are_all_in_calls() {
+            let (seconds, calls) = (self.polling.said(now).as_secs(), self.calls().join("; "));
+            tracing::warn!(
+                "ranks have only polled or waited for {seconds} s of real time, perhaps for ever: {calls}"
+            );
+        }
     }
 
     /// Adds a warning about a rank.

@@ -17,6 +17,7 @@ use trace_mmap::{Action, Call, CommIdx, FileName, RankTrace, Slot, Source, Table
 
 use crate::computing::Computing;
 use crate::layout::{Completion, NONE, OMITS_SHARED_POINTERS, Operation, OperationKind};
+use crate::polling::{COMPUTES, LAST_POLL};
 use crate::run::Run;
 use crate::turns::Look;
 use messages::mode;
@@ -26,6 +27,8 @@ use windows::OnlineWindow;
 const SHORTEST_DELAY: f64 = 1e-7;
 /// Longest delay of a failed poll \[s\].
 const LONGEST_DELAY: f64 = 1e-4;
+/// Least part of the time of a row of failed polls that its next delay has: rows that nothing ends reach the end of simulated time.
+const LEAST_PART: f64 = 1e-3;
 
 /// The source of the actions of a rank.
 pub(crate) struct RankSource<'t> {
@@ -119,7 +122,11 @@ const FREE_YIELDS: u32 = 16;
 struct FailedPolls {
     /// Instant of the next poll if nothing else happens.
     next: Option<SimTime>,
+    /// Instant of the first one.
+    begin: SimTime,
     number: u32,
+    /// Nothing else has happened until the end of simulated time.
+    are_endless: bool,
 }
 
 impl FailedPolls {
@@ -127,11 +134,13 @@ impl FailedPolls {
     /// that cost nothing end.
     fn delay(&mut self, clock: SimTime, free: u32) -> Option<f64> {
         if self.next != Some(clock) {
-            *self = Self { next: Some(clock), number: 0 };
+            *self = Self { next: Some(clock), begin: clock, ..Self::default() };
         }
-        self.number += 1;
+        self.number = self.number.saturating_add(1);
+        self.are_endless = clock > LAST_POLL;
         let delays = self.number.checked_sub(free + 1)?;
-        let delay = (SHORTEST_DELAY * f64::from(1 << delays.min(10))).min(LONGEST_DELAY);
+        let doubled = (SHORTEST_DELAY * f64::from(1 << delays.min(10))).min(LONGEST_DELAY);
+        let delay = doubled.max(LEAST_PART * (clock - self.begin).as_secs_f64());
         self.next = SimDuration::try_from_secs_f64(delay).map(|delay| clock + delay);
         Some(delay)
     }
@@ -267,6 +276,7 @@ impl<'t> RankSource<'t> {
 
     /// Lets the rank wait after a failed poll.
     fn delay_poll(&mut self, clock: SimTime, free: u32) {
+        self.run.fail_poll();
         if let Some(seconds) = self.failed_polls.delay(clock, free) {
             self.actions.push_back(Action::Sleep { seconds });
         }
@@ -344,6 +354,9 @@ impl<'t> RankSource<'t> {
     /// Lets the rank compute, in units of computation.
     fn compute(&mut self, units: f64) -> Result<(), String> {
         if units > 0.0 {
+            if units >= COMPUTES {
+                self.run.polling.progress();
+            }
             let flops =
                 check_amount(units * self.run.settings.flops_per_unit).map_err(|error| error.to_string())?;
             self.actions.push_back(Action::Compute { flops });
@@ -377,6 +390,7 @@ impl<'t> RankSource<'t> {
         );
         if !is_poll && !may_poll {
             self.failed_polls = FailedPolls::default();
+            self.run.polling.progress();
         }
         let action = match kind {
             OperationKind::Init => Action::Init,
@@ -588,6 +602,9 @@ impl ActionSource for RankSource<'_> {
                 self.awaited = Awaited::Nothing;
             } else {
                 self.answer(reply);
+            }
+            if self.failed_polls.are_endless {
+                return Err("livelock in the program: its ranks poll for what never comes, until the end of simulated time".into());
             }
             if self.has_ended {
                 self.run.end_turn(self.me.get());

@@ -73,7 +73,10 @@ impl RankSource<'_> {
                 let completed = completed.iter().map(|slot| slot.get()).collect();
                 self.awaited = Awaited::Accesses { completed, since: self.clock };
             }
-            _ if call.target() != Some(rank) => self.failed_polls = FailedPolls::default(),
+            _ if call.target() != Some(rank) => {
+                self.failed_polls = FailedPolls::default();
+                self.run.polling.progress();
+            }
             _ => {}
         }
         Ok(self.call(resolved))
