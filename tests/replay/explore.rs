@@ -131,6 +131,39 @@ fn receives_of_a_trace_take_other_messages() {
     );
 }
 
+/// A schedule of another program: ranks and choices that there are not, and ends that calls cannot have.
+#[test]
+fn schedules_that_do_not_fit_are_refused() {
+    let body = "MPI_Request requests[2]; int y[2], done;\nif (rank == 0) { RECEIVE(MPI_ANY_SOURCE); RECEIVE(MPI_ANY_SOURCE);\n\
+        for (int i = 0; i < 2; i++) MPI_Irecv(&y[i], 1, MPI_INT, i + 1, 0, MPI_COMM_WORLD, &requests[i]);\n\
+        MPI_Waitany(2, requests, &done, MPI_STATUS_IGNORE); MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);\n\
+        } else { SEND(0); SEND(0); }";
+    let Some(program) = Program::with_body(&format!("{RECEIVE}{body}")) else { return };
+    let cases = [
+        (
+            r#"{"rank":0,"number":0,"source":3}"#,
+            "choice 0 of rank 0 names rank 3: the program has ranks 0 to 2",
+        ),
+        (
+            r#"{"rank":9,"number":0,"source":1}"#,
+            "choice 0 of rank 9 names rank 9: the program has ranks 0 to 2",
+        ),
+        (r#"{"rank":0,"number":50,"source":1}"#, "choice 50 of rank 0: the rank has made 3 choice(s)"),
+        (
+            r#"{"rank":0,"number":0,"requests":[1]}"#,
+            "choice 0 of rank 0 ends otherwise than its call can: expected a source",
+        ),
+        (r#"{"rank":0,"number":2,"requests":[77]}"#, "expected at most 1 of the requests "),
+    ];
+    for (entry, message) in cases {
+        let schedule = program.folder.write("schedule.json", &format!("[{entry}]"));
+        let mut run = command();
+        run.args(["explore", "-np", "3", "--config"]).arg(program.folder.path("run.toml"));
+        run.arg("--schedule").arg(&schedule).arg("--").arg(&program.file);
+        run.assert().code(MISUSE).stderr(contains("schedule.json: ")).stderr(contains(message));
+    }
+}
+
 #[test]
 fn what_cannot_be_explored_is_refused_by_name() {
     let cases: [(&[&str], &str); 5] = [

@@ -22,5 +22,5 @@ mod search;
 pub use program::Scheduled;
 pub use recorded::Recorded;
 pub use run::Run;
-pub use schedule::{ChoicePoint, End, Schedule};
+pub use schedule::{ChoicePoint, End, Schedule, ScheduleError};
 pub use search::{Ending, Failure, FailureKind, Findings, Found, Timed, search};

@@ -1,6 +1,7 @@
 //! A program under a schedule.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -131,7 +132,7 @@ impl ActionSource for ScheduledSource<'_> {
     }
 }
 
-impl ScheduledSource<'_> {
+impl<'t> ScheduledSource<'t> {
     /// Adds what the rank has learned by calls that have ended to its past.
     fn learn(&mut self, reply: Reply<'_>) {
         let Self { open, past, run, rank, .. } = self;
@@ -223,8 +224,8 @@ impl ScheduledSource<'_> {
                     filter.and_then(|filter| self.choose_source(from, CallKind::Probe(filter), None));
                 source.map(|from| Call::Probe { from })
             }
-            Call::Waitany { .. } => self.wait(Completes::One),
-            Call::Waitsome { .. } => self.wait(Completes::Some),
+            Call::Waitany { .. } => self.wait(id, Completes::One),
+            Call::Waitsome { .. } => self.wait(id, Completes::Some),
             _ => None,
         };
         Ok(replaced.map_or(action, |call| Action::Call(self.writer.call(call))))
@@ -242,10 +243,24 @@ impl ScheduledSource<'_> {
         self.run.sent((self.rank, channel.peer), (channel.tag, communicator), Arc::clone(&self.past));
     }
 
-    fn next_point(&mut self) -> (ChoicePoint, Option<End>) {
+    /// Returns the next choice point, and its end if one is prescribed that it can have.
+    fn next_point(&mut self, ends: Ends<'_>) -> (ChoicePoint, Option<End>) {
         let point = ChoicePoint { rank: self.rank.get(), number: self.points };
         self.points += 1;
-        (point, self.schedule.0.get(&point).cloned())
+        self.run.reach(point);
+        let prescribed = self.schedule.0.get(&point).cloned();
+        if prescribed.as_ref().is_some_and(|end| !ends.has(end)) {
+            self.run.refuse(point, ends.to_string());
+            return (point, None);
+        }
+        (point, prescribed)
+    }
+
+    /// Returns the ends of a call that completes requests.
+    fn ends_of_requests(&self, id: CallId, completes: Completes) -> Ends<'t> {
+        let requests =
+            self.trace.call(id).completion().map_or(&[] as &[Slot], |completion| completion.requests);
+        Ends::Requests { requests, most: if let Completes::One = completes { 1 } else { requests.len() } }
     }
 
     /// Notes a call that is a choice point, or receives a message.
@@ -278,7 +293,7 @@ impl ScheduledSource<'_> {
 
     /// Notes a receive or a blocking probe from any source; returns its source, if that is prescribed.
     fn choose_source(&mut self, from: Source, kind: CallKind, slot: Option<Slot>) -> Option<Source> {
-        let (point, prescribed) = self.next_point();
+        let (point, prescribed) = self.next_point(Ends::Source { fails: false });
         let rank = match prescribed {
             Some(End::Source(rank)) => rank,
             _ => None,
@@ -297,8 +312,8 @@ impl ScheduledSource<'_> {
     }
 
     /// Notes a wait; returns the one in its place, if its end is prescribed.
-    fn wait(&mut self, completes: Completes) -> Option<Call> {
-        let (point, prescribed) = self.next_point();
+    fn wait(&mut self, id: CallId, completes: Completes) -> Option<Call> {
+        let (point, prescribed) = self.next_point(self.ends_of_requests(id, completes));
         let call = prescribed.as_ref().and_then(wait_for);
         self.open(CallKind::Requests { completes, fails: false }, Some((point, call.is_some())), None);
         call
@@ -318,7 +333,11 @@ impl ScheduledSource<'_> {
         if from == Some(Source::ProcNull) || !self.polled.insert(id) {
             return Ok(None);
         }
-        let (point, prescribed) = self.next_point();
+        let ends = match kind {
+            CallKind::Requests { completes, .. } => self.ends_of_requests(id, completes),
+            _ => Ends::Source { fails: true },
+        };
+        let (point, prescribed) = self.next_point(ends);
         let call = match (&prescribed, from) {
             (Some(End::Source(Some(rank))), Some(from)) => {
                 Some(Call::Probe { from: Source::Rank(self.channel_from(from, *rank)) })
@@ -335,6 +354,40 @@ impl ScheduledSource<'_> {
         }
         self.open(kind, Some((point, call.is_some())), None);
         Ok(call.map(|call| Action::Call(self.writer.call(call))))
+    }
+}
+
+/// Ends that a call can have.
+#[derive(Clone, Copy)]
+enum Ends<'t> {
+    /// The message of a rank, or none where it `fails`.
+    Source { fails: bool },
+    /// Up to `most` of these requests.
+    Requests { requests: &'t [Slot], most: usize },
+}
+
+impl Ends<'_> {
+    fn has(self, end: &End) -> bool {
+        match (self, end) {
+            (Self::Source { fails }, End::Source(source)) => fails || source.is_some(),
+            (Self::Requests { requests, most }, End::Requests(ended)) => {
+                ended.len() <= most && ended.iter().all(|request| requests.contains(&Slot::new(*request)))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Ends<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Source { fails: false } => write!(f, "a source"),
+            Self::Source { fails: true } => write!(f, "a source, or null"),
+            Self::Requests { requests, most } => {
+                let numbers: Vec<String> = requests.iter().map(|slot| slot.get().to_string()).collect();
+                write!(f, "at most {most} of the requests {}", numbers.join(", "))
+            }
+        }
     }
 }
 

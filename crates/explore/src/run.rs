@@ -8,7 +8,7 @@ use pdes_core::Rank;
 use rustc_hash::FxHashMap;
 use trace_mmap::{CommId, Slot, Tag};
 
-use crate::schedule::{ChoicePoint, End, Schedule};
+use crate::schedule::{ChoicePoint, End, Schedule, ScheduleError};
 
 /// Choice points in the past of an event.
 pub(crate) type Past = Arc<BTreeSet<ChoicePoint>>;
@@ -27,6 +27,10 @@ struct Notes {
     receives: BTreeMap<ChoicePoint, (Filter, usize)>,
     /// Prescribed receives that have no message yet.
     unmet: BTreeSet<ChoicePoint>,
+    /// Number of choices of each rank.
+    made: BTreeMap<u32, u32>,
+    /// First prescribed end that its call cannot have.
+    wrong: Option<ScheduleError>,
 }
 
 /// A choice that the schedule has left open.
@@ -129,6 +133,28 @@ impl Run {
             notes.unmet.insert(point);
         }
         notes.calls.insert((rank, action), OpenCall { kind, point, taken: None });
+    }
+
+    /// Notes a choice.
+    pub(crate) fn reach(&self, point: ChoicePoint) {
+        self.notes().made.insert(point.rank, point.number + 1);
+    }
+
+    /// Notes a prescribed end that its call cannot have.
+    pub(crate) fn refuse(&self, point: ChoicePoint, expected: String) {
+        self.notes().wrong.get_or_insert(ScheduleError::WrongEnd { point, expected });
+    }
+
+    /// Checks, after the run, that its program has made the choices of a schedule.
+    ///
+    /// # Errors
+    /// It has not.
+    pub fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
+        let notes = self.notes();
+        notes.wrong.clone().map_or(Ok(()), Err)?;
+        let made = |rank| notes.made.get(&rank).copied().unwrap_or(0);
+        let missing = schedule.0.keys().find(|point| point.number >= made(point.rank));
+        missing.map_or(Ok(()), |&point| Err(ScheduleError::NotMade { point, made: made(point.rank) }))
     }
 
     /// Returns the past of the message that a receive has taken, once.

@@ -10,13 +10,14 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
 use explore::{
-    ChoicePoint, End, Ending, Failure, FailureKind, Findings, Recorded, Run, Schedule, Scheduled, search,
+    ChoicePoint, End, Ending, Failure, FailureKind, Findings, Recorded, Run, Schedule, ScheduleError,
+    Scheduled, search,
 };
 use online::{Computation, Program, Settings};
 use outputs::FileRoles;
 use pdes_core::Progress;
 use pdes_replay::{Config, Model, RunError, RunSpec, Simulation};
-use replay::{Epoch, WaitingRank};
+use replay::{Epoch, RunningProgram as _, WaitingRank};
 use serde::Serialize;
 
 use super::arguments::{RunArguments, input, with_input};
@@ -179,8 +180,18 @@ impl Exploration<'_> {
         let findings = match &self.arguments.schedule {
             Some(path) => {
                 let schedule = read_schedule(path)?;
+                let of_file = |error: ScheduleError| Misuse(format!("{}: {error}", path.display()));
+                schedule.check(self.ranks()).map_err(of_file)?;
                 // One run has no more to it.
-                let mut findings = search(1, |_, run| self.warn(self.run_on(&self.spec, &schedule, run)?))?;
+                let mut findings = search(1, |_, run| {
+                    let (ending, mut warnings) = self.run_on(&self.spec, &schedule, run)?;
+                    match (run.check(&schedule).map_err(of_file), &ending) {
+                        (Ok(()), _) => {}
+                        (Err(Misuse(error)), Ending::Deadlock(_) | Ending::Failed(_)) => warnings.push(error),
+                        (Err(misuse), Ending::Completed { .. }) => return Err(misuse.into()),
+                    }
+                    self.warn((ending, warnings))
+                })?;
                 findings.complete = true;
                 findings
             }
@@ -193,6 +204,13 @@ impl Exploration<'_> {
         }
         print(&findings, self.arguments)?;
         Ok(findings)
+    }
+
+    fn ranks(&self) -> u32 {
+        match &self.subject {
+            Subject::Command(ranks, _) => *ranks,
+            Subject::Trace(recorded) => recorded.ranks(),
+        }
     }
 
     /// Runs the program under a schedule. Choices are made without contention; the time is that of the model.
