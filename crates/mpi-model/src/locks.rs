@@ -59,7 +59,8 @@ pub(crate) struct Locks(BTreeMap<(CommId, LockName), Lock>);
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Lock {
-    holders: u32,
+    /// Ranks that hold it, in their order.
+    holders: Vec<Rank>,
     /// The holder is the only one.
     is_exclusive: bool,
     /// First come, first served.
@@ -78,6 +79,15 @@ impl Locks {
         self.0.is_empty()
     }
 
+    /// Returns the ranks that wait for a lock, each with the first one that holds it.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (Rank, Rank)> {
+        let of_lock = |lock: &'_ Lock| {
+            let holder = lock.holders.first().copied();
+            lock.queue.iter().filter_map(move |waiting| Some((waiting.rank, holder?))).collect::<Vec<_>>()
+        };
+        self.0.values().flat_map(of_lock)
+    }
+
     /// Carries out a call on a lock; returns the ranks that hold it from now on, with their requests.
     pub(crate) fn called(&mut self, message: &LockMessage) -> Vec<(Rank, RequestId)> {
         let key = (message.window, message.lock);
@@ -86,18 +96,19 @@ impl Locks {
             (LockCall::Take { is_exclusive }, Some(request)) => {
                 lock.queue.push_back(Waiting { rank: message.from, request, is_exclusive });
             }
-            _ => lock.holders = lock.holders.saturating_sub(1),
+            _ => lock.holders.retain(|holder| *holder != message.from),
         }
         let mut granted = Vec::new();
         while let Some(next) = lock.queue.front()
-            && (lock.holders == 0 || !(lock.is_exclusive || next.is_exclusive))
+            && (lock.holders.is_empty() || !(lock.is_exclusive || next.is_exclusive))
         {
             granted.push((next.rank, next.request));
-            lock.holders += 1;
+            let place = lock.holders.partition_point(|holder| *holder < next.rank);
+            lock.holders.insert(place, next.rank);
             lock.is_exclusive = next.is_exclusive;
             lock.queue.pop_front();
         }
-        if lock.holders == 0 {
+        if lock.holders.is_empty() {
             self.0.remove(&key);
         }
         granted
@@ -109,16 +120,33 @@ mod tests {
     use super::*;
     use crate::point_to_point::Requests;
 
+    fn message(from: u32, call: LockCall) -> LockMessage {
+        let request = Requests::new(0).blocking_send();
+        let (from, request) = (Rank::new(from), (call != LockCall::GiveBack).then_some(request));
+        let (window, lock) = (CommId::new(1), LockName::Memory);
+        LockMessage { window, lock, call, from, request, at: SimTime::ZERO, cause: Cause::default() }
+    }
+
+    #[test]
+    fn whoever_waits_waits_for_the_first_holder() {
+        let mut locks = Locks::default();
+        let [shared, exclusive] = [false, true].map(|is_exclusive| LockCall::Take { is_exclusive });
+        for (from, call) in [(3, shared), (1, shared), (2, exclusive), (1, LockCall::GiveBack), (0, shared)] {
+            locks.called(&message(from, call));
+        }
+        let waits: Vec<_> = locks.waiting().map(|(rank, holder)| (rank.get(), holder.get())).collect();
+        assert_eq!(waits, [(2, 3), (0, 3)]);
+    }
+
     #[test]
     fn readers_share_a_lock_and_nobody_overtakes() {
         let mut locks = Locks::default();
-        let request = Requests::new(0).blocking_send();
         let mut call = |from: u32, call| {
-            let (from, request) = (Rank::new(from), (call != LockCall::GiveBack).then_some(request));
-            let (window, lock) = (CommId::new(1), LockName::Memory);
-            let message =
-                LockMessage { window, lock, call, from, request, at: SimTime::ZERO, cause: Cause::default() };
-            let granted = locks.called(&message).into_iter().map(|(rank, _)| rank.get()).collect::<Vec<_>>();
+            let granted = locks
+                .called(&message(from, call))
+                .into_iter()
+                .map(|(rank, _)| rank.get())
+                .collect::<Vec<_>>();
             (granted, locks.is_empty())
         };
         let [shared, exclusive] = [false, true].map(|is_exclusive| LockCall::Take { is_exclusive });

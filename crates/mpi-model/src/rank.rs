@@ -192,6 +192,11 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         Some(WaitReason { awaited, action: self.context.thread.action, operation })
     }
 
+    /// Returns the ranks that wait for a lock of the memory of this one, each with a rank that holds it.
+    pub fn lock_waits(&self) -> impl Iterator<Item = (Rank, Rank)> {
+        self.locks.iter().flat_map(|locks| locks.waiting())
+    }
+
     /// Returns the event for which the program waits, and the non-blocking operation that has to end first.
     fn program_awaits(&self) -> Option<(Awaited, Option<OperationIndex>)> {
         if let Some(awaited) = self.outcome_awaits() {

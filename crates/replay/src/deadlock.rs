@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mpi_model::{Awaited, WaitReason};
+use mpi_model::{ActionKind, Awaited, WaitReason};
 use pdes_core::Rank;
 use trace_mmap::{Action, Call, Location, NoteKind, OutIdx, RankTrace, RecordingNote, SendMode, Trace};
 
@@ -44,6 +44,8 @@ pub struct WaitingRank {
     pub rank: Rank,
     /// The event that it waits for.
     pub waiting: WaitReason,
+    /// Rank that holds the lock of a window for which it waits.
+    pub holder: Option<Rank>,
     /// True if it waits in a synchronous send, which no library keeps for the receiver.
     pub is_synchronous: bool,
     /// Position at which it waits: action, position in the trace, and call site in the program if the trace has it.
@@ -57,24 +59,29 @@ impl Deadlock {
         trace: &Trace,
         stalled: &[Rank],
         waiting: impl Fn(Rank) -> Option<WaitReason>,
+        holder: impl Fn(Rank) -> Option<Rank>,
     ) -> Self {
         let mut is_stalled = vec![false; trace.ranks() as usize];
         stalled.iter().for_each(|rank| is_stalled[rank.index()] = true);
         let waiting = |rank: Rank| waiting(rank).filter(|_| is_stalled[rank.index()]);
+        // Whoever waits for a lock waits for its holder, not for the rank whose memory it is.
+        let holder = |rank: Rank, waiting: WaitReason| holder(rank).filter(|_| locked(waiting).is_some());
+        let peer = |rank: Rank, waiting: WaitReason| holder(rank, waiting).or(waiting.awaited.peer());
         let mut seen = vec![false; trace.ranks() as usize];
-        let mut chains = stalled.iter().map(|&start| follow_waits(start, waiting, &mut seen));
+        let mut chains = stalled.iter().map(|&start| follow_waits(start, waiting, peer, &mut seen));
         let first = chains.next().unwrap_or_default();
         let cycle = if first.1 { None } else { chains.find(|(_, cycle)| *cycle) };
         let (chain, is_cycle) = cycle.unwrap_or(first);
         let link = |&(rank, waiting): &(Rank, WaitReason)| WaitingRank {
             rank,
             waiting,
+            holder: holder(rank, waiting),
             is_synchronous: is_synchronous(trace, rank, waiting),
             position: describe_position(trace, rank, waiting),
         };
         Self {
             omitted: chain.len().saturating_sub(MAX_LISTED),
-            end: match chain.last().and_then(|(_, waiting)| waiting.awaited.peer()) {
+            end: match chain.last().and_then(|&(rank, waiting)| peer(rank, waiting)) {
                 _ if is_cycle => ChainEnd::Cycle,
                 Some(rank) => ChainEnd::Finished(rank),
                 None => ChainEnd::AnySource,
@@ -92,6 +99,7 @@ impl Deadlock {
 fn follow_waits(
     start: Rank,
     waiting: impl Fn(Rank) -> Option<WaitReason>,
+    peer: impl Fn(Rank, WaitReason) -> Option<Rank>,
     seen: &mut [bool],
 ) -> (Vec<(Rank, WaitReason)>, bool) {
     let mut chain: Vec<(Rank, WaitReason)> = Vec::new();
@@ -103,10 +111,18 @@ fn follow_waits(
         }
         seen[rank.index()] = true;
         chain.push((rank, waiting));
-        let Some(peer) = waiting.awaited.peer() else { break };
+        let Some(peer) = peer(rank, waiting) else { break };
         rank = peer;
     }
     (chain, false)
+}
+
+/// Returns the rank for the lock of whose memory a rank waits.
+fn locked(waiting: WaitReason) -> Option<Rank> {
+    match (waiting.operation, waiting.awaited) {
+        (Some(ActionKind::WindowLock), Awaited::Receiver(of)) => Some(of),
+        _ => None,
+    }
 }
 
 fn describe_position(trace: &Trace, rank: Rank, waiting: WaitReason) -> String {
@@ -176,7 +192,10 @@ impl Deadlock {
     /// Returns whether each rank of the chain waits in a send, and not all of these are synchronous: a library that keeps the messages
     /// would run the program.
     fn needs_buffers(&self) -> bool {
-        self.chain.iter().all(|rank| matches!(rank.waiting.awaited, Awaited::Receiver(_)))
+        let sends = |waiting: WaitReason| {
+            matches!(waiting.awaited, Awaited::Receiver(_)) && locked(waiting).is_none()
+        };
+        self.chain.iter().all(|rank| sends(rank.waiting))
             && !self.chain.iter().all(|rank| rank.is_synchronous)
     }
 }
@@ -190,8 +209,12 @@ impl fmt::Display for Deadlock {
             _ => "ranks wait for ever",
         };
         write!(f, "deadlock in the program: {} {what}", self.waiting)?;
-        for WaitingRank { rank, waiting, position, .. } in &self.chain {
+        for WaitingRank { rank, waiting, holder, position, .. } in &self.chain {
             write!(f, "\n  rank {rank} waits {position} ")?;
+            if let (Some(of), Some(holder)) = (locked(*waiting), holder) {
+                write!(f, "for the lock of the window of rank {of}, which rank {holder} holds")?;
+                continue;
+            }
             match waiting.awaited {
                 Awaited::Sender(peer) => write!(f, "for a message from rank {peer}")?,
                 Awaited::AnySender => write!(f, "for a message from any rank")?,

@@ -142,6 +142,23 @@ fn windows_without_memory_fail() {
 }
 
 /// Accesses and synchronisation outside of epochs or windows fail, with the reason; epochs that overlap or stay open are warned of, with both calls.
+/// A rank that waits for a lock waits for whoever holds it.
+#[test]
+fn deadlocks_on_locks_name_the_window_and_the_holder() {
+    let body = "MPI_Win window; int memory = 0;\n\
+        MPI_Win_create(&memory, 4, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &window);\n\
+        if (rank == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, window);\nMPI_Barrier(MPI_COMM_WORLD);\n\
+        if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, window);\nMPI_Barrier(MPI_COMM_WORLD);\n\
+        if (rank < 2) MPI_Win_unlock(2, window);\nMPI_Win_free(&window);";
+    let Some(program) = Program::with_body(body) else { return };
+    program
+        .run(3, &[])
+        .code(1)
+        .stderr(contains("for the lock of the window of rank 2, which rank 1 holds"))
+        .stderr(contains("detached_below_bytes").not())
+        .stderr(contains("rank 0 in MPI_Win_lock"));
+}
+
 #[test]
 fn epochs_that_are_not_opened_or_not_closed_are_named() {
     let put = "MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win);";

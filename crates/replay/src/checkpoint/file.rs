@@ -29,7 +29,7 @@ use crate::simulation::RunError;
 /// Magic number. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
 const MAGIC: [u8; 8] = *b"\x89PDK\r\n\x1a\n";
 /// Version of the format.
-const VERSION: u32 = 23;
+const VERSION: u32 = 24;
 /// Size of the part before the header \[B\].
 const HEADER_OFFSET: u64 = 12;
 /// Size of the hash \[B\].

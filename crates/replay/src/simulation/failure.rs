@@ -1,5 +1,7 @@
 //! Failures of a replay, with their places in the traces and with advice.
 
+use std::collections::BTreeMap;
+
 use mpi_model::{Outcomes, ReplayError, ReplayErrorKind, WaitReason};
 use netmodel::{Resource, RouteError};
 use pdes_core::{LpId, Rank, SimTime};
@@ -38,7 +40,13 @@ impl Simulation {
     }
 
     /// Returns the deadlock of the first program that has one.
-    pub(super) fn deadlock(&self, stalled: &[LpId], waits: Vec<(LpId, WaitReason)>) -> RunError {
+    /// `locks` are the ranks that wait for locks of the memory of a logical process, each with a holder.
+    pub(super) fn deadlock(
+        &self,
+        stalled: &[LpId],
+        waits: Vec<(LpId, WaitReason)>,
+        locks: Vec<(LpId, (Rank, Rank))>,
+    ) -> RunError {
         let (program, _) = self.programs.locate(stalled[0]);
         let stalled: Vec<Rank> = program.ranks_of(stalled).collect();
         let mut reasons = vec![None; program.trace.ranks() as usize];
@@ -46,7 +54,10 @@ impl Simulation {
             let (_, rank) = self.programs.locate(lp);
             reasons[rank.index()] = Some(reason);
         }
-        let found = Deadlock::find(&program.trace, &stalled, |rank| reasons[rank.index()]);
+        let locks: BTreeMap<Rank, Rank> =
+            locks.into_iter().filter(|(lp, _)| program.has(*lp)).map(|(_, wait)| wait).collect();
+        let holder = |rank: Rank| locks.get(&rank).copied();
+        let found = Deadlock::find(&program.trace, &stalled, |rank| reasons[rank.index()], holder);
         let advice = self.off_for_good_advice().or_else(|| any_source_advice(program));
         RunError::Deadlock(Box::new(Deadlock { advice, ..found }))
     }

@@ -420,10 +420,15 @@ impl Simulation {
             }
             Ending::StoppedAtCheckpoint => unreachable!("ranks that halt are run again"),
             Ending::Deadlocked(stalled) => {
+                let lps = mine.clone();
                 let waits = mine.into_iter().zip(&run.processes);
                 let waits = waits.filter_map(|(lp, process)| Some((lp, process.wait_reason()?)));
                 let waits = cluster.gather(waits.collect::<Vec<_>>())?.into_iter().flatten().collect();
-                let own = if cluster.member() == 0 { Err(self.deadlock(&stalled, waits)) } else { Ok(()) };
+                let owners = lps.into_iter().zip(&run.processes);
+                let locks = owners.flat_map(|(lp, process)| process.lock_waits().map(move |wait| (lp, wait)));
+                let locks = cluster.gather(locks.collect::<Vec<_>>())?.into_iter().flatten().collect();
+                let own =
+                    if cluster.member() == 0 { Err(self.deadlock(&stalled, waits, locks)) } else { Ok(()) };
                 Err(agree(cluster, own).expect_err("the first process has the error"))
             }
         }
