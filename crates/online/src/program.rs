@@ -217,9 +217,10 @@ impl Program {
         self.run.exit_code().unwrap_or(of_command)
     }
 
-    /// Ends all processes of the program; returns the exit status.
+    /// Ends all processes of the program, whose core the calling thread no longer shares; returns the exit status.
     pub fn kill(&self) -> i32 {
         let ended = self.run.exit_code();
+        self.run.turns.leave(&self.run.memory);
         // The ranks end with the process that has forked them.
         let zygote = self.run.memory.header().zygote.load(Ordering::Acquire);
         // A number is that of its process until this has been waited for.

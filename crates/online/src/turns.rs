@@ -261,6 +261,11 @@ impl Turns {
         memory.release_turn(rank, None);
     }
 
+    /// Lets the thread of all turns run on all cores again: the ranks are left.
+    pub(crate) fn leave(&self, memory: &Memory) {
+        self.state().unpin(memory, 0);
+    }
+
     /// Notes a turn that a rank has given back, and after some of them decides whether they are on one core.
     fn note(&self, memory: &Memory, state: &mut State, worked: f64) {
         let me = std::thread::current().id();
@@ -363,6 +368,10 @@ mod tests {
             assert!(!turns.are_apart());
         }
         std::thread::scope(|scope| scope.spawn(|| take(0.0, 0)).join().unwrap());
+        assert_eq!((announced(), cores()), (0, before));
+        (0..2 * TURNS).for_each(|_| take(0.0, 0));
+        assert_eq!(announced() > 0, turns.state().shared.is_some());
+        turns.leave(&memory);
         assert_eq!((announced(), cores()), (0, before));
     }
 

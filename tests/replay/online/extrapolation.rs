@@ -32,6 +32,7 @@ fn run(program: &Program, steps: u64, flags: &[&str]) -> (SavedReport, String) {
 fn a_program_that_is_left_has_the_time_and_the_digest_of_the_whole_run() {
     let Some(program) = Program::with_body(STENCIL) else { return };
     let left = ["--extrapolate", "iterations=400"];
+    let has_cores = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
     for model in [["--model", "contention-free"], ["--model", "flow"]] {
         let (whole, _) = run(&program, 400, &model);
         // It would never end.
@@ -41,6 +42,10 @@ fn a_program_that_is_left_has_the_time_and_the_digest_of_the_whole_run() {
             assert_eq!(
                 (&replayed.digest, replayed.simulated_time_s),
                 (&whole.digest, whole.simulated_time_s)
+            );
+            assert!(
+                !has_cores || !said.contains("threads for 1 core"),
+                "it is no longer kept on one: {said}"
             );
             let report = std::fs::read(program.folder.path("report.json")).unwrap();
             let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
