@@ -270,7 +270,12 @@ fn polls_of_a_row_fail_unasked_within_the_tolerance() {
     let (all, some) = (polls("0"), polls("0.1"));
     assert!(all > 1900 && some < 300, "{all} {some}");
     let negative = ["--set", "online.poll_tolerance=-1"];
-    program.run(2, &negative).code(2).stderr(contains("poll_tolerance: found -1, expected a part from 0"));
+    program
+        .run(2, &negative)
+        .code(2)
+        .stderr(contains("poll_tolerance: found -1, expected a part from 0 to 1"));
+    let above = ["--set", "online.poll_tolerance=5"];
+    program.run(2, &above).code(2).stderr(contains("poll_tolerance: found 5, expected a part from 0 to 1"));
 }
 
 /// Tests that fail for certain are not asked, and end as those that are: `MPI_Request_get_status` always is.
@@ -796,7 +801,10 @@ fn commands_without_mpi_are_refused() {
 fn what_an_online_run_cannot_have_is_refused_by_name() {
     let folder = Folder::new();
     let directory = folder.path("checkpoints").to_string_lossy().into_owned();
-    let cases: [(&[&str], &str); 3] = [
+    let place = folder.path("").to_string_lossy().into_owned();
+    let cases: [(&[&str], &str); 5] = [
+        (&["--set", "online.fixed_s='1us'"], "set online.computation = \"fixed\", or leave fixed_s out"),
+        (&["--record", &place], "found a directory, expected the name of a file"),
         (&["--checkpoint", &directory], "an online run cannot have a checkpoint"),
         (&["--set", "engine.fast_forward=true"], "an online run cannot have fast-forward"),
         (&["--trace", "x"], "--trace is for replays"),

@@ -114,6 +114,7 @@ fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings, Option<&'s
     let warning = (has_region_speeds && is_measured).then_some(REGION_SPEEDS);
     let spec = RunSpec { trace_speed: config.online_speed()?, ..config.resolve()? };
     run::check_outputs(&spec)?;
+    record.as_ref().map_or(Ok(()), |path| run::check_output("recorded trace", path))?;
     refuse(&spec)?;
     Ok((spec, settings, warning))
 }
@@ -163,11 +164,12 @@ pub(super) fn refuse(spec: &RunSpec) -> Result<()> {
 /// Returns the settings of the program.
 pub(super) fn settings(config: &Config) -> Result<Settings> {
     let online = config.online()?;
+    let fixed_s = online.fixed_s()?;
     let computation = match online.computation.unwrap_or_default() {
         OnlineComputation::Measured => Computation::Measured,
         OnlineComputation::None => Computation::None,
         OnlineComputation::Instructions => Computation::Instructions,
-        OnlineComputation::Fixed => Computation::Fixed(online.fixed_s()?),
+        OnlineComputation::Fixed => Computation::Fixed(fixed_s),
     };
     let clocks = match online.clock.unwrap_or_default() {
         OnlineClock::Wtime => Clocks::Wtime,

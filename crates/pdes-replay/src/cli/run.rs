@@ -1,6 +1,6 @@
 //! The main command: replays a trace, on one process or distributed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
@@ -243,20 +243,24 @@ pub(super) fn check_outputs(spec: &RunSpec) -> Result<()> {
         ("certificate", &spec.certificate),
         ("timeline", &timeline),
     ] {
-        let Some(path) = path else { continue };
-        if path.is_dir() {
-            return Err(Misuse(format!(
-                "the {what} {}: found a directory, expected the name of a file",
-                path.display()
-            ))
-            .into());
-        }
-        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-        directory
-            .map_or(Ok(()), std::fs::create_dir_all)
-            .with_context(|| format!("the directory of the {what} {}", path.display()))?;
+        path.as_ref().map_or(Ok(()), |path| check_output(what, path))?;
     }
     Ok(())
+}
+
+/// Checks that an output is no directory, and makes the one for it.
+pub(super) fn check_output(what: &str, path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Err(Misuse(format!(
+            "the {what} {}: found a directory, expected the name of a file",
+            path.display()
+        ))
+        .into());
+    }
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    directory
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .with_context(|| format!("the directory of the {what} {}", path.display()))
 }
 
 fn load(spec: &RunSpec, load: impl FnOnce(&AtomicU64) -> Result<Simulation, RunError>) -> Result<Simulation> {

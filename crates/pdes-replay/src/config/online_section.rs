@@ -78,11 +78,11 @@ impl OnlineSection {
     /// Returns the part of the time of failed polls in a row during which further ones fail unasked.
     ///
     /// # Errors
-    /// It is negative or not finite.
+    /// It is no part.
     pub fn poll_tolerance(&self) -> Result<f64, ConfigError> {
         let tolerance = self.poll_tolerance.unwrap_or(0.0);
-        let message = format!("found {tolerance}, expected a part from 0");
-        let is_valid = tolerance.is_finite() && tolerance >= 0.0;
+        let message = format!("found {tolerance}, expected a part from 0 to 1, such as 0.1");
+        let is_valid = (0.0..=1.0).contains(&tolerance);
         let error = ConfigError::Value { section: "online", key: "poll_tolerance", message };
         if is_valid { Ok(tolerance) } else { Err(error) }
     }
@@ -103,13 +103,20 @@ impl OnlineSection {
         }
     }
 
-    /// Returns the time of each computation \[s\].
+    /// Returns the time of each computation \[s\], zero unless they are fixed.
     ///
     /// # Errors
-    /// It is missing, negative or not finite.
+    /// It is missing, negative or not finite, or computations are not fixed.
     pub fn fixed_s(&self) -> Result<f64, ConfigError> {
         let error = |message| ConfigError::Value { section: "online", key: "fixed_s", message };
+        let is_fixed = self.computation == Some(OnlineComputation::Fixed);
         match self.fixed_s {
+            None if !is_fixed => Ok(0.0),
+            Some(_) if !is_fixed => {
+                let remedy =
+                    "computations do not take it: set online.computation = \"fixed\", or leave fixed_s out";
+                Err(error(remedy.to_owned()))
+            }
             Some(Seconds(seconds)) if seconds.is_finite() && seconds >= 0.0 => Ok(seconds),
             Some(Seconds(found)) => Err(error(format!("found {found}, expected a time from 0"))),
             None => Err(error("is missing: computation = \"fixed\" needs it".to_owned())),
