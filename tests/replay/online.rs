@@ -529,6 +529,19 @@ fn each_rank_has_a_communicator_of_its_own() {
 }
 
 /// A loop that waits for an instant ends, though it computes nothing; it is late by its last step at most.
+/// The flag says what the key `online.clock` says.
+#[test]
+fn all_clocks_are_simulated_by_a_flag() {
+    let body = "struct timespec before, after; clock_gettime(CLOCK_MONOTONIC, &before); sleep(1000);\n\
+        clock_gettime(CLOCK_MONOTONIC, &after); printf(\"%ld\\n\", after.tv_sec - before.tv_sec);";
+    let Some(program) = Program::with_body(body) else { return };
+    program.folder.write("run.toml", &SETTINGS.replace("clock = 'all'", "clock = 'wtime'"));
+    let (lines, _) = program.lines_and_digest(1, &["--clock", "all"]);
+    assert_eq!(lines, ["1000"]);
+    let both = ["--clock", "all", "--set", "online.clock='wtime'"];
+    program.run(1, &both).code(2).stderr(contains("--set online.clock='wtime' says otherwise"));
+}
+
 #[test]
 fn loops_that_read_the_clock_end() {
     let body = "double begin = MPI_Wtime(), end = begin;\nwhile (end < begin + 0.01) end = MPI_Wtime();\n\

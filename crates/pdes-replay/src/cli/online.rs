@@ -33,6 +33,9 @@ pub(crate) struct OnlineArguments {
     /// Leaves the program once its calls repeat, after E equal iterations of each rank (by default 10), and replays N of them.
     #[arg(long, value_name = "iterations=N[,executed=E]", value_parser = extrapolation_rule)]
     extrapolate: Option<ExtrapolationRule>,
+    /// Clocks that show simulated time: MPI_Wtime, or all, also those of the C library, and its sleeps.
+    #[arg(long, value_name = "CLOCKS", value_parser = ["wtime", "all"])]
+    clock: Option<String>,
     /// Lets a rank wait in MPI_Init for a debugger.
     #[arg(long, value_name = "RANK")]
     gdb: Option<u32>,
@@ -98,8 +101,11 @@ pub(crate) fn run(arguments: &OnlineArguments) -> ExitCode {
 
 /// Combines the configuration and the flags; returns what a run is warned of, too.
 fn specify(arguments: &OnlineArguments) -> Result<(RunSpec, Settings, Option<&'static str>)> {
-    let OnlineArguments { ranks, record, gdb, run, command, .. } = arguments;
-    let config = configure(run, *ranks, command)?;
+    let OnlineArguments { ranks, record, clock, gdb, run, command, .. } = arguments;
+    let mut config = configure(run, *ranks, command)?;
+    if let Some(clock) = clock {
+        config.set_flag("--clock", "online", "clock", clock.as_str().into())?;
+    }
     let mut roles = FileRoles::default();
     files::add_run(&mut roles, &config);
     record.iter().for_each(|path| roles.output("recorded trace", path));
