@@ -4,6 +4,7 @@ mod changes;
 mod channels;
 mod circular_wait;
 mod degraded;
+mod detours;
 mod given_routes;
 mod groups;
 mod outputs;
@@ -57,6 +58,8 @@ pub struct PacketMachine<'p> {
     /// Bandwidths of links change.
     pub(crate) has_changes: bool,
     pub(crate) ways: Ways,
+    /// Bound on the time of a full packet on the links of a detour between switches, or in a torus between hosts \[ps\].
+    detour_time: u64,
     given_routes: GivenRoutes,
     /// Trees of the switches that carry out operations, by the numbers of communicators.
     pub(crate) trees: FxHashMap<u32, SwitchTree>,
@@ -271,6 +274,7 @@ impl<'p> PacketMachine<'p> {
             link_ports,
             has_changes,
             ways,
+            detour_time: 0,
             given_routes,
             trees: FxHashMap::default(),
             channels: Channels::NONE,
@@ -279,6 +283,7 @@ impl<'p> PacketMachine<'p> {
             span,
         };
         machine.check_some_routes()?;
+        machine.detour_time = machine.bound_detour_time();
         machine.channels = Channels::new(&machine)?;
         machine.check_groups()?;
         Ok(machine)

@@ -297,6 +297,7 @@ impl PacketRouting {
 pub enum InFlight {
     /// Any number of packets.
     Unlimited,
-    /// As many packets as the narrowest link of the platform's route sends until an acknowledgement is back: bandwidth times delay.
+    /// As many packets as the narrowest link of the platform's route sends until an acknowledgement is back: bandwidth times delay, of the
+    /// longest detour that the routing may choose between the two hosts.
     Loop,
 }

@@ -80,7 +80,15 @@ impl StaticRoutes {
                     let usual = 1e12 / machine.platform.link(link).bandwidth;
                     super::transmission(machine.packet_size(), if is_left { usual } else { rate })
                 };
-                let delay: u64 = there.iter().map(time).sum::<u64>() + latency(&there) + back;
+                let usual_delay = there.iter().map(time).sum::<u64>() + latency(&there);
+                // On a detour a packet takes the same cables of hosts, if hosts forward nothing.
+                let detour_delay = machine.detour_time(src, dst).map_or(0, |detour| {
+                    let cables = if machine.routes_at_hosts() { &[][..] } else { &there };
+                    let cables = cables.first().into_iter().chain(cables.last());
+                    let cables = cables.map(|link| time(link) + latency(std::slice::from_ref(link)));
+                    detour.saturating_add(cables.sum())
+                });
+                let delay = usual_delay.max(detour_delay).saturating_add(back);
                 let narrowest = there.iter().map(time).max().unwrap_or(1);
                 (delay, u32::try_from(delay.div_ceil(narrowest)).unwrap_or(u32::MAX))
             });

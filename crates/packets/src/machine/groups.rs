@@ -142,6 +142,18 @@ impl GroupTable {
         (way.0 & DECIDED == 0 && group == from && from != to).then_some((from, to))
     }
 
+    /// Returns whether packets between two hosts can go over a third group.
+    pub(super) fn may_detour(&self, src: HostId, dst: HostId) -> bool {
+        let [from, to] = [src, dst].map(|host| self.hosts[host.index()].0 / self.size);
+        from != to
+    }
+
+    /// Returns a bound on the number of links between routers of a way over a third group: the longest way within each group, and two cables
+    /// between groups.
+    pub(super) fn longest_detour(&self) -> u32 {
+        3 * self.local.iter().map(|&(_, links)| links).max().unwrap_or(0) + 2
+    }
+
     /// Returns the number of groups that a packet between two groups can go over.
     pub(crate) fn third_groups(&self) -> u32 {
         self.groups - 2

@@ -113,6 +113,21 @@ impl SwitchTable {
         (way.0 & DECIDED == 0 && switch == self.switch_of(src) && from != to).then_some((from, to))
     }
 
+    /// Returns whether packets between two hosts can go over a third switch.
+    pub(super) fn may_detour(&self, src: HostId, dst: HostId) -> bool {
+        let [from, to] = [src, dst].map(|host| self.switch_of(host) / self.size);
+        from != to
+    }
+
+    /// Returns a bound on the number of links between switches of a way over a third one: two longest ways.
+    pub(super) fn longest_detour(&self) -> u32 {
+        2 * self.longest_way()
+    }
+
+    fn longest_way(&self) -> u32 {
+        self.distances.iter().copied().max().unwrap_or(1).into()
+    }
+
     /// Returns the number of switches that a packet between two units can go over.
     pub(crate) fn third_switches(&self) -> u32 {
         (self.units - 2) * self.size
@@ -160,8 +175,7 @@ impl SwitchTable {
 
     /// Returns the number of virtual channels that packets need: of each part of a way one, or as many as it has links between switches.
     pub(super) fn channels(&self) -> u32 {
-        let longest = self.distances.iter().copied().max().unwrap_or(1);
-        2 * if self.has_levels { 1 } else { u32::from(longest) }
+        2 * if self.has_levels { 1 } else { self.longest_way() }
     }
 
     /// Returns whether a node is a switch.

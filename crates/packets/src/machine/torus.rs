@@ -76,6 +76,11 @@ impl TorusTable {
         (self.ports.len() / self.dims.len()) as u32
     }
 
+    /// Returns a bound on the number of links of a way over a third host: half around each ring, twice.
+    pub(super) fn longest_detour(&self) -> u32 {
+        self.dims.iter().map(|size| size / 2 * 2).sum()
+    }
+
     /// Returns the output port that a packet takes at a host before its destination, and its way from there. Half around a ring both
     /// directions are as long: `goes_up` decides.
     #[inline]

@@ -60,19 +60,23 @@ fn uniform_traffic_has_its_share_of_a_ring() {
 }
 
 /// Over a third host that is any one, each leg of a way on a ring of `k` hosts has `k/4` links on average: whoever sends to whom has `4/k` of
-/// a link, but for what random loads differ.
+/// a link, but for what random loads differ; and with the limit of the loop, that of the longest detour, but for waits in queues.
 #[test_with::shared]
 fn ways_over_third_hosts_share_a_ring() {
     for (hosts, platform, expected) in rings("valiant_share") {
         let packets = 2000;
-        for step in [1, hosts / 2 - 1] {
+        let limits = [(InFlight::Unlimited, 0.93), (InFlight::Loop, 0.9)];
+        let cases = [1, hosts / 2 - 1].map(|step| limits.map(|(in_flight, least)| (step, in_flight, least)));
+        for (step, in_flight, least) in cases.into_iter().flatten() {
             let messages: Vec<Sent> =
                 (0..hosts).map(|host| (0, host, (host + step) % hosts, packets * 1000)).collect();
-            let done = run(&platform, &parameters(PacketRouting::Valiant, 1), &messages);
+            let parameters =
+                PacketParameters { in_flight: Some(in_flight), ..parameters(PacketRouting::Valiant, 1) };
+            let done = run(&platform, &parameters, &messages);
             let share = (packets * 1_000_000) as f64 / done.last() as f64;
             assert!(
-                (0.93 * expected..1.01 * expected).contains(&share),
-                "{hosts} hosts, {step}: {share}, {expected}"
+                (least * expected..1.01 * expected).contains(&share),
+                "{hosts} hosts, {step}, {in_flight:?}: {share}, {expected}"
             );
         }
     }
