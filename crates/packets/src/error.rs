@@ -79,6 +79,17 @@ pub enum PacketError {
         /// The rate, as text.
         found: String,
     },
+    /// Packets on a degraded link take longer than simulated time is meant for.
+    #[error(
+        "packets.degraded leaves {found} of the bandwidth of the link {link:?}, on which a packet would take over an hour: set 0, failed, or a \
+         larger share"
+    )]
+    SlowLink {
+        /// The link.
+        link: String,
+        /// The rate, as text.
+        found: String,
+    },
     /// Routes cannot avoid a failed link.
     #[error(
         "the link {link:?} has failed (packets.degraded), and packets.routing = {routing:?} does not avoid it: set \"ecmp\", \"spray\" or \

@@ -5,6 +5,9 @@ use netmodel::{LinkId, NetworkGraph, Platform};
 use crate::parameters::DegradedLink;
 use crate::{PacketError, PacketParameters};
 
+/// Longest time of a packet on a degraded link \[s\]: sums of a few thousand stay in the range of the clock.
+const LONGEST_PACKET: f64 = 3600.0;
+
 /// Returns what is left of the bandwidth of each link, from 0 to 1.
 pub(super) fn rates(
     platform: &Platform,
@@ -27,6 +30,11 @@ pub(super) fn rates(
             .collect();
         if named.is_empty() {
             return Err(PacketError::UnknownLink { link: link.clone() });
+        }
+        let bytes = f64::from(parameters.packet_bytes) + f64::from(parameters.header_bytes);
+        let seconds = |id: &LinkId| bytes / (platform.link(*id).bandwidth * rate);
+        if *rate > 0.0 && named.iter().any(|id| seconds(id) > LONGEST_PACKET) {
+            return Err(PacketError::SlowLink { link: link.clone(), found: format!("{rate:e}") });
         }
         named.into_iter().for_each(|id| rates[id.index()] = *rate);
     }

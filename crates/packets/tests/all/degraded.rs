@@ -101,6 +101,8 @@ fn degraded_links_make_sense() {
     assert_eq!(unknown, PacketError::UnknownLink { link: "no link".to_owned() });
     let bad = refusal(link(&cable, 1.5), PacketRouting::Spray);
     assert_eq!(bad, PacketError::BadRate { link: cable.clone(), found: "1.5".to_owned() });
+    let slow = refusal(link(&cable, 1e-300), PacketRouting::Spray);
+    assert_eq!(slow, PacketError::SlowLink { link: cable.clone(), found: "1e-300".to_owned() });
     let minimal = refusal(link(&cable, 0.0), PacketRouting::Minimal);
     let up = format!("{cable}_UP");
     assert_eq!(minimal, PacketError::UnavoidableLink { link: up, routing: "minimal".to_owned() });
