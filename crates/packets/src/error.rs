@@ -109,6 +109,16 @@ pub enum PacketError {
         /// The host that receives, or one behind the same switch.
         dst: String,
     },
+    /// All cables of a host have failed.
+    #[error(
+        "packets.degraded cuts off the host {host:?}: {link:?}, and any other link in that direction, has failed: leave one of them out"
+    )]
+    CutOff {
+        /// The host.
+        host: String,
+        /// The first of its links that have failed.
+        link: String,
+    },
     /// The routing takes no table.
     #[error(
         "packets.table gives ways to packets, and packets.routing = {routing:?} takes others: set \"ecmp\", \"spray\" or \"adaptive\", or \

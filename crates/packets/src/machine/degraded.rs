@@ -1,6 +1,6 @@
 //! Links that have failed or are slow.
 
-use netmodel::{LinkId, NetworkGraph, Platform};
+use netmodel::{HostId, LinkId, NetworkGraph, Platform};
 
 use crate::parameters::DegradedLink;
 use crate::{PacketError, PacketParameters};
@@ -44,5 +44,25 @@ pub(super) fn rates(
         let link = platform.link(LinkId::new(failed as u32)).name.clone();
         return Err(PacketError::UnavoidableLink { link, routing: parameters.routing.name().to_owned() });
     }
+    if rates.contains(&0.0) {
+        check_hosts(platform, graph, &rates)?;
+    }
     Ok(rates)
+}
+
+/// Checks that a link from each host and one to it work.
+fn check_hosts(platform: &Platform, graph: &NetworkGraph, rates: &[f64]) -> Result<(), PacketError> {
+    for host in (0..graph.hosts()).map(HostId::new) {
+        for channels in [graph.outputs(host.into()), graph.inputs(host.into())] {
+            let mut links = channels.iter().map(|&channel| graph.channel(channel).link);
+            let first = links.clone().next();
+            if let Some(first) = first
+                && links.all(|link| rates[link.index()] == 0.0)
+            {
+                let host = platform.host(host).name.clone();
+                return Err(PacketError::CutOff { host, link: platform.link(first).name.clone() });
+            }
+        }
+    }
+    Ok(())
 }

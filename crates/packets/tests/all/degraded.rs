@@ -107,6 +107,11 @@ fn degraded_links_make_sense() {
     let up = format!("{cable}_UP");
     assert_eq!(minimal, PacketError::UnavoidableLink { link: up, routing: "minimal".to_owned() });
     let host = platform.link(graph.channel(graph.outputs(NodeId::new(0))[0]).link).name.clone();
-    let alone = refusal(link(host.strip_suffix("_UP").unwrap(), 0.0), PacketRouting::Spray);
-    assert!(matches!(alone, PacketError::Disconnected { .. }), "{alone}");
+    let cable = host.strip_suffix("_UP").unwrap();
+    let down = format!("{cable}_DOWN");
+    for (failed, first) in [(cable, &host), (&host, &host), (&down, &down)] {
+        let alone = refusal(link(failed, 0.0), PacketRouting::Spray);
+        let name = platform.host(HostId::new(0)).name.clone();
+        assert_eq!(alone, PacketError::CutOff { host: name, link: first.clone() });
+    }
 }
