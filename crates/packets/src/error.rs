@@ -79,6 +79,14 @@ pub enum PacketError {
         /// The rate, as text.
         found: String,
     },
+    /// Two entries are of one link.
+    #[error(
+        "packets.degraded names the link {link:?} twice, as itself or as a direction of a cable: leave one of the entries out"
+    )]
+    RepeatedLink {
+        /// The link.
+        link: String,
+    },
     /// Packets on a degraded link take longer than simulated time is meant for.
     #[error(
         "packets.degraded leaves {found} of the bandwidth of the link {link:?}, on which a packet would take over an hour: set 0, failed, or a \

@@ -15,6 +15,7 @@ pub(super) fn rates(
     parameters: &PacketParameters,
 ) -> Result<Vec<f64>, PacketError> {
     let mut rates = vec![1.0; platform.links().len()];
+    let mut is_degraded = vec![false; rates.len()];
     for DegradedLink { link, rate } in &parameters.degraded {
         if !(0.0..=1.0).contains(rate) {
             return Err(PacketError::BadRate { link: link.clone(), found: rate.to_string() });
@@ -36,7 +37,13 @@ pub(super) fn rates(
         if *rate > 0.0 && named.iter().any(|id| seconds(id) > LONGEST_PACKET) {
             return Err(PacketError::SlowLink { link: link.clone(), found: format!("{rate:e}") });
         }
-        named.into_iter().for_each(|id| rates[id.index()] = *rate);
+        for id in named {
+            if is_degraded[id.index()] {
+                return Err(PacketError::RepeatedLink { link: platform.link(id).name.clone() });
+            }
+            is_degraded[id.index()] = true;
+            rates[id.index()] = *rate;
+        }
     }
     if !parameters.routing.avoids_links()
         && let Some(failed) = rates.iter().position(|&rate| rate == 0.0)

@@ -101,11 +101,15 @@ fn degraded_links_make_sense() {
     assert_eq!(unknown, PacketError::UnknownLink { link: "no link".to_owned() });
     let bad = refusal(link(&cable, 1.5), PacketRouting::Spray);
     assert_eq!(bad, PacketError::BadRate { link: cable.clone(), found: "1.5".to_owned() });
+    let up = || format!("{cable}_UP");
+    for second in [cable.clone(), up()] {
+        let twice = [link(&cable, 0.5), link(&second, 0.25)].concat();
+        assert_eq!(refusal(twice, PacketRouting::Spray), PacketError::RepeatedLink { link: up() });
+    }
     let slow = refusal(link(&cable, 1e-300), PacketRouting::Spray);
     assert_eq!(slow, PacketError::SlowLink { link: cable.clone(), found: "1e-300".to_owned() });
     let minimal = refusal(link(&cable, 0.0), PacketRouting::Minimal);
-    let up = format!("{cable}_UP");
-    assert_eq!(minimal, PacketError::UnavoidableLink { link: up, routing: "minimal".to_owned() });
+    assert_eq!(minimal, PacketError::UnavoidableLink { link: up(), routing: "minimal".to_owned() });
     let host = platform.link(graph.channel(graph.outputs(NodeId::new(0))[0]).link).name.clone();
     let cable = host.strip_suffix("_UP").unwrap();
     let down = format!("{cable}_DOWN");
