@@ -395,10 +395,18 @@ pub enum PacketError {
         /// Channels that there are.
         found: u32,
     },
-    /// There are too many virtual channels.
+    /// The configuration has too many virtual channels.
+    #[error("packets.virtual_channels is {found}, expected at most {most}: set fewer, or leave it out")]
+    BadChannels {
+        /// Channels of a link.
+        found: u32,
+        /// Most channels.
+        most: u32,
+    },
+    /// The routing needs too many virtual channels.
     #[error(
-        "a link would have {found} virtual channels under packets.routing = {routing:?}, expected at most {most}: set \"minimal\", and \
-         packets.virtual_channels to no more than that"
+        "packets.routing = {routing:?} needs {found} virtual channels on this platform, expected at most {most}: set packets.queues = \"fifo\", \
+         or a routing that needs fewer, such as \"minimal\" in a torus or a fat tree"
     )]
     ManyChannels {
         /// The routing.

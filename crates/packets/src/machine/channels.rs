@@ -47,11 +47,14 @@ impl Channels {
         let (needed, rule) = Self::needed(machine);
         let count = parameters.virtual_channels.unwrap_or(needed);
         let routing = || parameters.routing.name().to_owned();
+        if needed > MAX_CHANNELS {
+            return Err(PacketError::ManyChannels { routing: routing(), found: needed, most: MAX_CHANNELS });
+        }
         if count < needed {
             return Err(PacketError::FewChannels { routing: routing(), needed, found: count });
         }
         if count > MAX_CHANNELS {
-            return Err(PacketError::ManyChannels { routing: routing(), found: count, most: MAX_CHANNELS });
+            return Err(PacketError::BadChannels { found: count, most: MAX_CHANNELS });
         }
         Ok(Self { count, rule })
     }

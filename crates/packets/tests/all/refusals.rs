@@ -56,7 +56,7 @@ fn credits_need_room_and_channels() {
     let routing = || "minimal".to_owned();
     assert_eq!(refusal(&torus, &one), PacketError::FewChannels { routing: routing(), needed: 2, found: 1 });
     let many = PacketParameters { virtual_channels: Some(65), ..credits };
-    assert_eq!(refusal(&torus, &many), PacketError::ManyChannels { routing: routing(), found: 65, most: 64 });
+    assert_eq!(refusal(&torus, &many), PacketError::BadChannels { found: 65, most: 64 });
 }
 
 #[test]
