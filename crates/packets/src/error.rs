@@ -299,9 +299,9 @@ pub enum PacketError {
     },
     /// There is no third group.
     #[error(
-        "packets.routing = {routing:?} sends packets over a third group of a dragonfly, \"valiant\" also over a third host of a torus, and all \
-         but \"par\" over a third switch of a HyperX, Slim Fly, PolarFly or Jellyfish or a third group of a dragonfly+: this platform has \
-         none: set \"minimal\" or \"adaptive\""
+        "packets.routing = {routing:?} sends packets over a third group or switch, and this platform has none that fits. \"par\" needs a dragonfly. \
+         \"ugal-l\" and \"ugal-g\" also take a dragonfly+, HyperX, Slim Fly, PolarFly or Jellyfish. \"valiant\" also takes a torus. Set \"minimal\", \
+         or on a torus or a fat tree \"ecmp\", \"spray\" or \"adaptive\""
     )]
     NoGroups {
         /// The routing.

@@ -104,6 +104,15 @@ fn routings_of_dragonflies_need_groups_and_credits() {
     let flat = network("kind = 'cluster', hosts = 3", 1.0, 100.0);
     let valiant = of(PacketRouting::Valiant, Queues::Fifo);
     assert_eq!(refusal(&flat, &valiant), PacketError::NoGroups { routing: "valiant".to_owned() });
+    let torus = network("kind = 'torus', dims = [5, 4]", 1.0, 100.0);
+    let ugal = refusal(&torus, &of(PacketRouting::UgalL, Queues::Credits));
+    assert_eq!(ugal, PacketError::NoGroups { routing: "ugal-l".to_owned() });
+    let remedies = [PacketRouting::Ecmp, PacketRouting::Spray, PacketRouting::Adaptive];
+    for routing in remedies {
+        assert!(ugal.to_string().contains(&format!("{:?}", routing.name())), "{ugal}");
+        let homes = vec![0; torus.hosts().len()];
+        assert!(PacketMachine::new(&torus, &of(routing, Queues::Credits), (&homes, 1)).is_ok());
+    }
     let shape =
         "kind = 'dragonfly', groups = 3, blue = 1, chassis = 1, black = 1, blades = 2, green = 1, nodes = 1";
     let dragonfly = network(shape, 1.0, 100.0);
