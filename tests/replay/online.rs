@@ -292,9 +292,11 @@ fn tests_that_fail_for_certain_are_not_asked() {
         MPI_Waitall(2, out, MPI_STATUSES_IGNORE);\n}\nprintf(\"%d %ld %.12f\\n\", rank, polls, sum);";
     let Some(program) = Program::with_body(body) else { return };
     let lines = |computation: &str, settings: &[&str], arguments: &[&str]| {
+        let is_fixed = computation == "fixed";
         let computation = format!("online.computation='{computation}'");
         let report = program.folder.path("report.json").to_string_lossy().into_owned();
-        let mut flags = vec!["--set", &computation, "--set", "online.fixed_s='100ns'", "--report", &report];
+        let mut flags = vec!["--set", &computation, "--report", &report];
+        flags.extend(is_fixed.then_some(["--set", "online.fixed_s='100ns'"]).into_iter().flatten());
         settings.iter().for_each(|setting| flags.extend(["--set", setting]));
         let ended = program.command(4, &flags).args(arguments).assert().success();
         let mut lines: Vec<String> =
@@ -548,6 +550,25 @@ fn loops_that_read_the_clock_end() {
         printf(\"%d\\n\", end - begin < 0.0102);";
     let Some(program) = Program::with_body(body) else { return };
     assert_eq!(program.lines_and_digest(2, &[]).0, ["1"; 2]);
+}
+
+/// A clock that moves is read as often as a program wants.
+#[test]
+fn short_pieces_are_timed() {
+    let body = "double begin = MPI_Wtime(), end = begin;\nfor (int i = 0; i < 5000; i++) end = MPI_Wtime();\n\
+        printf(\"%.7f\\n\", end - begin);";
+    let Some(program) = Program::with_body(body) else { return };
+    let flags = ["--set", "online.computation='fixed'", "--set", "online.fixed_s=1e-7"];
+    assert_eq!(program.lines_and_digest(2, &flags).0, ["0.0005000"; 2]);
+}
+
+#[test]
+fn calls_after_the_end_are_named() {
+    let text = "#include <mpi.h>\nint main(int argc, char **argv) {\nMPI_Init(&argc, &argv);\nMPI_Finalize();\n\
+        return MPI_Wtime() < 0 ? 2 : MPI_Barrier(MPI_COMM_WORLD);\n}\n";
+    let folder = Folder::new();
+    let Some(program) = Program::compile(&folder.write("program.c", text)) else { return };
+    program.run(2, &[]).code(1).stderr(contains("calls MPI_Barrier after MPI_Finalize, called from"));
 }
 
 /// Accesses by the shared pointer of a file are one after the other, ordered ones in the order of ranks.
