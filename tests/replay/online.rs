@@ -552,6 +552,22 @@ fn loops_that_read_the_clock_end() {
     assert_eq!(program.lines_and_digest(2, &[]).0, ["1"; 2]);
 }
 
+/// Each member of an intercommunicator takes its slice of what the other group reduces.
+#[test]
+fn groups_reduce_and_scatter_for_each_other() {
+    let body = "MPI_Comm local, inter;\nMPI_Comm_split(MPI_COMM_WORLD, rank > 0, rank, &local);\n\
+        MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, rank > 0 ? 0 : 1, 4, &inter);\n\
+        int n, mine[12], got[12], all[12], counts[3] = {12 - 8 * (rank > 0), 2, 6}, me;\nMPI_Comm_size(inter, &n);\nMPI_Comm_rank(inter, &me);\n\
+        for (int i = 0; i < 12; i++) mine[i] = 100 * rank + i;\n\
+        MPI_Reduce_scatter_block(mine, got, 12 / n, MPI_INT, MPI_SUM, inter);\n\
+        MPI_Reduce_scatter(mine, all, counts, MPI_INT, MPI_SUM, inter);\n\
+        printf(\"%d %d %d %d %d\\n\", rank, got[0], got[12 / n - 1], all[0], all[counts[me] - 1]);\n\
+        MPI_Comm_free(&inter);\nMPI_Comm_free(&local);";
+    let Some(program) = Program::with_body(body) else { return };
+    let expected = ["0 600 633 600 633", "1 0 3 0 3", "2 4 7 4 5", "3 8 11 6 11"];
+    assert_eq!(program.lines_and_digest(4, &[]).0, expected);
+}
+
 /// A clock that moves is read as often as a program wants.
 #[test]
 fn short_pieces_are_timed() {

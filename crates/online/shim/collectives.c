@@ -34,6 +34,9 @@ struct collective {
   int root;
   /* number of the own part in the blocks of others */
   uint64_t part;
+  /* what is received is a slice of a part, after so many elements */
+  bool is_slice;
+  int skipped;
   struct neighbors neighbors;
 };
 
@@ -115,11 +118,12 @@ static uint64_t own_part(struct parts *parts, struct collective *o) { return par
 static int take_part(struct collective *o, struct table *table, int from, char *to, int count, MPI_Datatype type)
 {
   struct parts *parts = parts_of(table, sender(o->c, from));
-  uint64_t part = parts ? own_part(parts, o) : 0;
-  int error = need(o, parts, part, packed_size(count, type));
+  uint64_t part = parts ? own_part(parts, o) : 0, skipped = packed_size(o->skipped, type), bytes = packed_size(count, type);
+  int error = need(o, parts, part, o->is_slice && bytes > 0 ? UINT64_MAX : bytes);
   if (parts) {
+    uint64_t given = part_bytes(parts, part), rest = given > skipped ? given - skipped : 0;
     check_elements((uint64_t)((char *)parts - (char *)shared), type, from, current_call());
-    unpack(part_begin(parts, part), part_bytes(parts, part), to, count, type);
+    unpack(part_begin(parts, part) + skipped, o->is_slice && rest > bytes ? bytes : rest, to, count, type);
   }
   return error;
 }
@@ -541,7 +545,7 @@ REDUCTION(Exscan, Iexscan, COLL_EXSCAN, finish_exscan)
 
 static void begin_reduce_scatter(struct collective *o, const void *from, void *to, const int *counts, int count, MPI_Datatype type, MPI_Op op)
 {
-  /* In an intercommunicator, the counts are those of the own group, to which the other one contributes. */
+  /* In an intercommunicator, the counts are those of the own group, to which the other one contributes: each takes a slice of the whole. */
   int n = o->c->size, total = 0, displacements[n + 1];
   o->kind = COLL_REDUCE_SCATTER;
   o->op = op;
@@ -555,6 +559,8 @@ static void begin_reduce_scatter(struct collective *o, const void *from, void *t
   for (int i = 0; i < n && !o->c->remote; i++)
     vector[i] = (uint64_t)(counts ? counts[i] : count);
   o->operation.bytes = o->operation.source_bytes = element_bytes(type);
+  o->is_slice = o->c->remote != NULL;
+  o->skipped = o->is_slice ? displacements[o->c->rank] : 0;
   if (o->c->remote)
     contribute(o, from, total, type);
   else
