@@ -113,3 +113,22 @@ fn errors_tell_that_messages_come_in_the_order_of_time() {
         folder.write("cycle.txt", "0 init\n0 recv 1 1 8\n0 send 1 1 8\n1 init\n1 recv 0 1 8\n1 send 0 1 8\n");
     replay(&cycle, &platform, &[]).code(FAILED).stderr(contains("MPI_ANY_SOURCE").not());
 }
+
+/// A persistent request is started again as what it is, also where another request has completed in its place.
+#[test]
+fn persistent_requests_stay_what_they_are() {
+    let folder = Folder::new();
+    let platform = folder.write("platform.toml", CLUSTER);
+    let replayed = |name: &str, completion: &str| {
+        let trace = format!(
+            "0 init\n0 recv_init 1 0 8 6 req=0\n0 startall req=0\n0 irecv 2 5 8 6 req=2\n{completion}\
+             0 startall req=0\n0 wait req=0\n0 finalize\n\
+             1 init\n1 compute 1e6\n1 send 0 0 8 6\n1 compute 1e6\n1 send 0 0 8 6\n1 finalize\n\
+             2 init\n2 send 0 5 8 6\n2 finalize\n"
+        );
+        stdout(replay(&folder.write(name, &trace), &platform, &[]).code(DONE))
+    };
+    // In this run the message of rank 2 comes first.
+    let other = replayed("other.txt", "0 waitany req=0,2 done=0\n0 waitany req=2 done=2\n");
+    assert_eq!(other, replayed("both.txt", "0 waitall req=0,2\n"));
+}

@@ -79,7 +79,8 @@ struct ColdState<M: Machine> {
     eager_messages: EagerMessages,
     /// Failures of messages that arrived before their receives were posted; see [`Token::MatchError`].
     match_errors: VecDeque<Failure<M::Error>>,
-    persistent: BTreeMap<RequestId, Persistent>,
+    /// By the slots of the trace, whose requests may change places.
+    persistent: BTreeMap<Slot, Persistent>,
     /// Announcements to be dropped when they arrive, by port and tag.
     ignored_announcements: Vec<(usize, u32)>,
 }

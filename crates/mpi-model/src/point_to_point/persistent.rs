@@ -19,13 +19,11 @@ pub(crate) enum Persistent {
 
 impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     pub(crate) fn make_persistent(&mut self, slot: Slot, persistent: Persistent) {
-        let request = self.request(slot);
-        self.cold().persistent.insert(request, persistent);
+        self.cold().persistent.insert(slot, persistent);
     }
 
     pub(crate) fn free_persistent(&mut self, slot: Slot) {
-        let request = self.request(slot);
-        self.cold().persistent.remove(&request);
+        self.cold().persistent.remove(&slot);
     }
 
     pub(crate) fn start_persistent(
@@ -35,7 +33,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
         outbox: &mut RankOutbox<'_, M>,
     ) {
         let request = self.request(slot);
-        match self.cold().persistent.get(&request).copied() {
+        match self.cold().persistent.get(&slot).copied() {
             Some(Persistent::Send { mode, to, bytes }) => {
                 self.isend_in(context, mode, to, bytes, (request, ActionKind::Start), outbox);
             }
