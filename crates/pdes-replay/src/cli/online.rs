@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use online::{Clocks, Computation, Extrapolation, ExtrapolationRule, Program, Recording, Settings};
 use outputs::{AtomicFile, FileRoles};
 use pdes_core::Progress;
@@ -33,8 +34,11 @@ pub(crate) struct OnlineArguments {
     /// Leaves the program once its calls repeat, after E equal iterations of each rank (by default 10), and replays N of them.
     #[arg(long, value_name = "iterations=N[,executed=E]", value_parser = extrapolation_rule)]
     extrapolate: Option<ExtrapolationRule>,
-    /// Clocks that show simulated time: MPI_Wtime, or all, also those of the C library, and its sleeps.
-    #[arg(long, value_name = "CLOCKS", value_parser = ["wtime", "all"])]
+    /// Clocks that show simulated time.
+    #[arg(long, value_name = "CLOCKS", value_parser = PossibleValuesParser::new([
+        PossibleValue::new("wtime").help("That of MPI_Wtime"),
+        PossibleValue::new("all").help("Also those of the C library, and its sleeps"),
+    ]))]
     clock: Option<String>,
     /// Lets a rank wait in MPI_Init for a debugger.
     #[arg(long, value_name = "RANK")]
