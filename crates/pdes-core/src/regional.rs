@@ -53,7 +53,8 @@ pub trait Region<P: Process>: Send {
     /// Maximum number of rounds of each exchange at a boundary; the exchanges follow each other. Messages of the last round
     /// are received with the next exchange.
     const MAX_ROUNDS: &'static [u32] = &[];
-    /// Epochs may begin at any instant, and be shorter: results do not depend on it.
+    /// Epochs may begin at any instant, and be shorter: results do not depend on it. Without exchanges, messages of regions may be received
+    /// as the next epoch is run: what they cause in other regions takes effect after it.
     const BEGINS_ANYWHERE: bool = false;
 
     /// Accepts work of a process of the region. Between two events of the region, work comes sorted by (time, tie-break,
@@ -125,7 +126,7 @@ pub struct SubmittedWork<O> {
 /// Runs processes and their regions on threads, and on the members of a [`Cluster`], epoch by epoch.
 ///
 /// Within an epoch regions run independently, each on any free thread of its member; at a boundary all threads, and then
-/// all members, synchronise by a few barriers. Epochs without events are skipped. If one worker alone is faster, because others
+/// all members, synchronise by one to a few barriers. Epochs without events are skipped. If one worker alone is faster, because others
 /// have no core or epochs have little work, the others sleep.
 ///
 /// # Determinism
