@@ -686,7 +686,7 @@ fn mistakes_are_named_with_rank_and_call() {
     }
 }
 
-/// Where the clock stands, ranks that poll for what nobody sends end the run.
+/// Ranks that poll for what nobody sends end the run where the clock stands.
 #[test]
 fn endless_polls_are_named_with_rank_and_call() {
     let request = "int x, flag = 0; MPI_Request request; MPI_Irecv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, &request);\n\
