@@ -383,6 +383,23 @@ fn what_has_no_effect_is_warned_of_and_bad_platforms_are_refused() {
         load(&ring, &platform, settings).warnings().iter().any(|warning| warning.contains(words))
     };
     assert!(!is_warned(&[]) && is_warned(&["network.preset='smpi'"]));
+    let unused = |settings: &[&str]| {
+        let mut warnings = load(&ring, &platform, settings).warnings();
+        warnings.retain(|warning| warning.contains(" no effect without "));
+        warnings
+    };
+    let of_credits = ["packets.buffer_bytes=9000", "packets.arbitration='age'"];
+    assert_eq!(
+        unused(&of_credits),
+        ["packets.buffer_bytes, packets.arbitration have no effect without queues = \"credits\""]
+    );
+    assert!(unused(&["packets.queues='credits'", of_credits[0], of_credits[1]]).is_empty());
+    let weighted = ["packets.weights='capacity'", "packets.routing='adaptive'"];
+    assert_eq!(
+        unused(&weighted),
+        ["packets.weights has no effect without routing = \"ecmp\", \"spray\" or \"reps\""]
+    );
+    assert!(unused(&["packets.weights='capacity'", "packets.routing='spray'"]).is_empty());
     let shared = folder.write("shared.toml", &TREE.replace("speed", "sharing = 'shared'\nspeed"));
     let refused = Simulation::load(&config(&ring, &shared, &[]).resolve().unwrap()).unwrap_err();
     assert!(

@@ -47,7 +47,7 @@ pub struct PacketParameters {
     pub seed: u64,
     /// Links that have failed or are slow from the start.
     pub degraded: Vec<DegradedLink>,
-    /// Shares in which `ecmp` and `spray` choose among outputs.
+    /// Shares in which `ecmp`, `spray` and `reps` choose among outputs.
     pub weights: Weights,
     /// Ways of `ecmp`, `spray` and `adaptive` to some hosts, in place of all shortest ones.
     pub table: Vec<TableEntry>,
@@ -135,7 +135,7 @@ pub struct TableEntry {
     pub to: String,
     /// Names of the links.
     pub links: Vec<String>,
-    /// Weight of each link, above 0, with which `ecmp` and `spray` choose it.
+    /// Weight of each link, above 0, with which `ecmp`, `spray` and `reps` choose it.
     #[serde(default)]
     #[schemars(extend("x-default" = "all alike"))]
     pub weights: Vec<f64>,
@@ -185,6 +185,29 @@ pub enum Crossbar {
 impl PacketParameters {
     /// Keys of files that the model reads.
     pub const FILES: &[&str] = &["table_file", "route_file"];
+
+    /// Returns keys that have no effect beside the other ones, each with the setting that they are for.
+    pub fn unused_keys(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let (routing, congestion) = (self.routing, self.congestion);
+        // Detours through networks of switches are weighted, too.
+        let is_weighted =
+            !routing.chooses_by_load() && !matches!(routing, PacketRouting::Minimal | PacketRouting::Par);
+        let marks =
+            matches!(congestion, Congestion::Dctcp | Congestion::Dcqcn) || routing == PacketRouting::Reps;
+        let credits = (
+            self.queues == Queues::Credits,
+            "queues = \"credits\"",
+            &["buffer_bytes", "virtual_channels", "arbitration", "crossbar"][..],
+        );
+        let rows = [
+            credits,
+            (routing == PacketRouting::Flowlets, "routing = \"flowlets\"", &["flowlet_gap"]),
+            (marks, "congestion = \"dctcp\" or \"dcqcn\", or routing = \"reps\"", &["mark_bytes"]),
+            (is_weighted, "routing = \"ecmp\", \"spray\" or \"reps\"", &["weights"]),
+        ];
+        let unused = rows.into_iter().filter(|(has_effect, ..)| !has_effect);
+        unused.flat_map(|(_, setting, keys)| keys.iter().map(move |key| (*key, setting)))
+    }
 
     /// Returns whether the configuration gives ways to hosts.
     pub(crate) fn has_table(&self) -> bool {

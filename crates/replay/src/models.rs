@@ -16,6 +16,7 @@ use packets::{
 };
 use pdes_core::{ExchangeCounts, RegionIndex, SimDuration};
 use schemars::JsonSchema;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -60,17 +61,19 @@ pub struct ModelSection {
     pub check: fn(toml::Value) -> Result<(), toml::de::Error>,
     /// Keys of files that the model reads, whose contents belong to the identity of a run.
     pub files: &'static [&'static str],
+    /// Returns keys that have no effect beside the others of a section, each with the setting that they are for.
+    pub unused: fn(&toml::Table) -> Vec<(&'static str, &'static str)>,
 }
 
 impl ModelSection {
     /// Returns the section that a type describes.
     pub const fn of<T: JsonSchema + DeserializeOwned>() -> Self {
-        Self { schema: generate::<T>, check: |section| section.try_into::<T>().map(drop), files: &[] }
-    }
-
-    /// Returns the section with keys of files that the model reads.
-    pub const fn with_files(self, files: &'static [&'static str]) -> Self {
-        Self { files, ..self }
+        Self {
+            schema: generate::<T>,
+            check: |section| section.try_into::<T>().map(drop),
+            files: &[],
+            unused: |_| Vec::new(),
+        }
     }
 }
 
@@ -210,7 +213,14 @@ pub static MODELS: [Model; 4] = [
         key: "packets",
         former_key: None,
         description: "Packets wait in the queues of switches, computations share cores.",
-        section: Some(ModelSection::of::<PacketParameters>().with_files(PacketParameters::FILES)),
+        section: Some(ModelSection {
+            files: PacketParameters::FILES,
+            unused: |section| {
+                let parameters = PacketParameters::deserialize(section.clone());
+                parameters.iter().flat_map(PacketParameters::unused_keys).collect()
+            },
+            ..ModelSection::of::<PacketParameters>()
+        }),
         network: Some(Network {
             capabilities: Capabilities {
                 factors: false,

@@ -23,6 +23,7 @@ impl Simulation {
         }
         warnings.extend(self.spec.replaced_factors.iter().cloned());
         warnings.extend(self.factors_warning());
+        warnings.extend(self.unused_warnings());
         warnings.extend(self.in_network_warning());
         warnings.extend(self.offload_warnings());
         warnings.extend(self.surplus_threads_warning());
@@ -52,6 +53,26 @@ impl Simulation {
                  [network] have no effect (network.preset = \"links\" has none)"
             )
         })
+    }
+
+    /// Returns warnings about keys of the model's section that have no effect, one for each setting that they are for.
+    fn unused_warnings(&self) -> Vec<String> {
+        let (model, given) = (self.spec.model, &self.spec.model_parameters);
+        let Some(section) = &model.section else { return Vec::new() };
+        let unused = (section.unused)(given).into_iter().filter(|(key, _)| given.contains_key(*key));
+        let mut settings: Vec<(&str, Vec<String>)> = Vec::new();
+        for (key, setting) in unused {
+            let key = format!("{}.{key}", model.key);
+            match settings.last_mut() {
+                Some((last, keys)) if *last == setting => keys.push(key),
+                _ => settings.push((setting, vec![key])),
+            }
+        }
+        let warning = |(setting, keys): (&str, Vec<String>)| {
+            let verb = if keys.len() == 1 { "has" } else { "have" };
+            format!("{} {verb} no effect without {setting}", keys.join(", "))
+        };
+        settings.into_iter().map(warning).collect()
     }
 
     /// Returns the warning that operations of switches and messages do not wait for each other, where links have loads, or what switches do
