@@ -186,6 +186,20 @@ fn invalid_sweeps_are_reported() {
 }
 
 #[test]
+fn sections_of_other_models_are_left_out_where_models_vary() {
+    let grid = "network.model = ['packets', 'contention-free']\npackets.packet_bytes = [100, 1000]\n";
+    let varied = folder(&format!("config = 'run.toml'\n[grid]\n{grid}"));
+    varied.write("run.toml", &format!("{CONFIG}[packets]\nheader_bytes = 10\n"));
+    sweep(&varied).assert().code(DONE);
+    let times = column(&table(&varied.path("results/sweep.csv")), "simulated_time_s");
+    assert!(times[0] != times[1] && times[2] == times[3], "{times:?}");
+    // A section that no run could have is a mistake.
+    let fixed = folder("config = 'run.toml'\n[grid]\nnetwork.latency_factor = [1, 2]\n");
+    fixed.write("run.toml", &format!("{CONFIG}[packets]\nheader_bytes = 10\n"));
+    sweep(&fixed).assert().code(MISUSE).stderr(contains("this section is for the model \"packets\""));
+}
+
+#[test]
 fn the_sweep_of_the_documentation() {
     let folder = Folder::new();
     let config = repository().join("configs/machines.toml");

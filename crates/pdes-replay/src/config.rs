@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use machine::noise::NoiseSection;
 use replay::file_kind::{self, FileKind};
 use replay::names::{self, FileMismatch, Mismatch, Origin};
-use replay::{LogGopsSection, PlatformSource, RunSpec};
+use replay::{LogGopsSection, MODELS, Model, PlatformSource, RunSpec};
 use serde::de::DeserializeOwned;
 
 use crate::generate;
@@ -340,6 +340,14 @@ impl Config {
     /// Removes a section.
     pub(crate) fn remove_section(&mut self, section: &str) {
         self.table.remove(section);
+    }
+
+    /// Removes the sections of network models other than that of the configuration.
+    pub(crate) fn remove_other_models(&mut self) {
+        let model = self.text("network", "model").and_then(Model::find).unwrap_or(&MODELS[0]);
+        Model::sections()
+            .filter(|(name, _)| *name != model.key)
+            .for_each(|(name, _)| self.remove_section(name));
     }
 
     /// Returns the sections that can change the result.

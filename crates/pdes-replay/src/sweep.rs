@@ -225,6 +225,9 @@ impl Sweep {
                 |source| SweepError::Run { path: path.to_owned(), labels: labels.join(", "), source };
             settings.iter().for_each(|setting| setting.apply(&mut config));
             settings.iter().try_for_each(|setting| setting.apply_parts(&mut config)).map_err(source)?;
+            if settings.iter().any(|setting| setting.sets("network", "model")) {
+                config.remove_other_models();
+            }
             // These outputs are for a single run: concurrent runs would overwrite each other's files.
             ["checkpoint", "timeline", "output"].iter().for_each(|section| config.remove_section(section));
             for input in config.input_files() {

@@ -196,6 +196,11 @@ impl Axis {
 }
 
 impl Setting {
+    /// Returns whether this sets a key.
+    pub(super) fn sets(&self, section: &str, key: &str) -> bool {
+        self.sections.get(section).and_then(toml::Value::as_table).is_some_and(|keys| keys.contains_key(key))
+    }
+
     /// Sets the keys with whole values.
     pub(super) fn apply(&self, config: &mut Config) {
         for (section, keys) in &self.sections {
