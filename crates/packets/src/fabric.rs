@@ -24,18 +24,16 @@ mod pacing;
 mod ring;
 mod routes;
 mod state;
-mod switches;
 
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::machine::{
-    GroupTable, GroupWay, OutputTable, PacketMachine, SwitchWay, TorusTable, TorusWay, Ways,
-};
+use crate::detours::{Crossing, Detours};
+use crate::machine::{OutputTable, PacketMachine, Ways};
 use crate::packet::{MessageKey, Packet, below, choice};
 use crate::parameters::PacketRouting;
-use credits::Buffers;
+pub(crate) use credits::Buffers;
 use delivery::Partial;
 use flowlets::Flowlets;
 use injection::{Answer, Injection, Stream};
@@ -225,9 +223,7 @@ impl Fabric<'_, '_> {
                 return port;
             }
             Ways::Shortest(tables) => tables,
-            Ways::Groups(table) => return self.route_through_groups(table, node, packet, buffers),
-            Ways::Torus(table) => return self.route_through_torus(table, node, packet),
-            Ways::Switches(table) => return self.route_through_switches(table, node, packet, buffers),
+            Ways::Detours(table) => return self.route_over_third(&**table, node, packet, buffers),
         };
         packet.path += 1;
         if let Some(always) = tables.always() {
@@ -257,59 +253,20 @@ impl Fabric<'_, '_> {
         }
     }
 
-    /// Returns the output port that a packet takes at a node of a dragonfly, over a third group or not.
-    fn route_through_groups(
+    /// Returns the output port that a packet takes at a node, over a third place or not, and moves it on.
+    fn route_over_third(
         &self,
-        table: &GroupTable,
+        table: &dyn Detours,
         node: u32,
         packet: &mut Packet,
         buffers: Option<&Buffers>,
     ) -> u32 {
-        let place = self.first_node + node;
-        let MessageKey { src, dst, .. } = packet.message;
-        let mut way = GroupWay(packet.path);
-        if let Some(ends) = table.undecided(place, way, (src, dst)) {
-            let routing = self.machine.parameters.routing;
-            let number = below(table.third_groups() as usize, self.hash_at(place, packet)) as u32;
-            let via = table.third_group(ends, number);
-            // Bytes before an output, times links.
-            let cost = |via: Option<u32>| {
-                let backlog = if routing == PacketRouting::UgalG {
-                    let port = table.port_between(ends.0, via.unwrap_or(ends.1));
-                    buffers?.published_backlog(port - self.first_port, packet.at)
-                } else {
-                    let (port, _) = table.step(place, way.decide(via, true), dst)?;
-                    buffers?.backlog(port - self.first_port, packet.at)
-                };
-                Some(backlog.saturating_mul(table.links(place, via, dst).into()))
-            };
-            let is_taken = routing == PacketRouting::Valiant || cost(Some(via)) < cost(None);
-            way = way.decide(is_taken.then_some(via), routing != PacketRouting::Par);
-        }
-        let Some((port, way)) = table.step(place, way, dst) else {
-            // A host has one cable.
-            return self.nodes[node as usize].first_port;
-        };
-        packet.path = way.0;
-        port - self.first_port
-    }
-
-    /// Returns the output port that a packet takes at a host of a torus, over a third one that a hash of the packet chooses.
-    fn route_through_torus(&self, table: &TorusTable, node: u32, packet: &mut Packet) -> u32 {
-        let (host, hash) = (self.nodes[node as usize].number, self.hash_at(self.first_node + node, packet));
-        let way = match packet.path {
-            0 => TorusWay::over(below(table.hosts() as usize, hash) as u32),
-            path => TorusWay(path),
-        };
-        let (port, way) = table.step(host, way, packet.message.dst.get(), hash & 1 == 0);
-        packet.path = way.0;
-        port - self.first_port
-    }
-
-    /// Returns the hash by which a packet chooses at a node, of which the machine knows the place.
-    fn hash_at(&self, place: u32, packet: &Packet) -> u64 {
-        let number = self.machine.nodes[place as usize].node.index() as u32;
-        choice(self.machine.parameters.seed, packet.message, packet.number(), number)
+        let (machine, first_port) = (self.machine, self.first_port);
+        let loads = buffers.map(|buffers| (buffers, first_port));
+        let crossing = Crossing { machine, node: self.first_node + node, packet, loads };
+        let (port, path) = table.route(&crossing);
+        packet.path = path;
+        port - first_port
     }
 
     /// Returns the virtual channel of the link that a packet crosses or has crossed last.
@@ -317,10 +274,7 @@ impl Fabric<'_, '_> {
     fn channel_of(&self, packet: &Packet) -> u32 {
         match self.machine.ways {
             Ways::Routes => self.routes.channel(packet.path - 1),
-            Ways::Shortest(_) => self.machine.channels.after(packet.path),
-            Ways::Groups(_) => GroupWay(packet.path).channel(),
-            Ways::Torus(_) => TorusWay(packet.path).channel(),
-            Ways::Switches(_) => SwitchWay(packet.path).channel(),
+            Ways::Shortest(_) | Ways::Detours(_) => self.machine.channels.of_path(packet.path),
         }
     }
 
@@ -392,7 +346,7 @@ fn bits(mut word: u64) -> impl Iterator<Item = u32> {
 
 /// Returns the place of the output port that a hash chooses, in shares or among alike ones.
 #[inline]
-fn first_choice((ports, shares): (&[u32], &[u32]), hash: u64) -> usize {
+pub(crate) fn first_choice((ports, shares): (&[u32], &[u32]), hash: u64) -> usize {
     match shares {
         [] => below(ports.len(), hash),
         _ => shares.partition_point(|&end| end < (hash >> 32) as u32),

@@ -38,6 +38,7 @@
 //! packet on a link is rounded once.
 #![forbid(unsafe_code)]
 
+mod detours;
 mod error;
 mod fabric;
 mod machine;

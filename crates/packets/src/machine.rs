@@ -4,7 +4,7 @@ mod changes;
 mod channels;
 mod circular_wait;
 mod degraded;
-mod detours;
+mod detour_time;
 mod given_routes;
 mod groups;
 mod outputs;
@@ -24,17 +24,18 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::detours::Detours;
 use crate::region::PacketRegion;
 use crate::{Congestion, InFlight, PacketError, PacketParameters, PacketRouting, Queues};
 use channels::Channels;
 use given_routes::GivenRoutes;
 pub use given_routes::TablePlace;
-pub(crate) use groups::{GroupTable, GroupWay};
+use groups::GroupTable;
 pub(crate) use outputs::OutputTable;
 use outputs::OutputTables;
 pub(crate) use switch_trees::SwitchTree;
-pub(crate) use switches::{SwitchTable, SwitchWay};
-pub(crate) use torus::{TorusTable, TorusWay};
+use switches::SwitchTable;
+use torus::TorusTable;
 
 /// A machine whose messages are packets. Its regions are groups of hosts and switches.
 #[derive(Debug)]
@@ -58,6 +59,8 @@ pub struct PacketMachine<'p> {
     /// Bandwidths of links change.
     pub(crate) has_changes: bool,
     pub(crate) ways: Ways,
+    /// A host chooses an output for each packet, and not for a message.
+    pub(crate) routes_at_hosts: bool,
     /// Bound on the time of a full packet on the links of a detour between switches, or in a torus between hosts \[ps\].
     detour_time: u64,
     given_routes: GivenRoutes,
@@ -79,12 +82,8 @@ pub(crate) enum Ways {
     Routes,
     /// All shortest ones.
     Shortest(OutputTables),
-    /// Those through a dragonfly.
-    Groups(GroupTable),
-    /// Those through a torus over a third host.
-    Torus(TorusTable),
-    /// Those through a network of switches, over a third one or not.
-    Switches(SwitchTable),
+    /// Those over a third place, or not.
+    Detours(Box<dyn Detours>),
 }
 
 /// A node of the graph.
@@ -141,14 +140,14 @@ impl Ways {
         let layout = Layout::of_bare(platform);
         let table = match layout.as_ref().map(|layout| &layout.shape) {
             Some(NetworkShape::Dragonfly(shape)) => {
-                GroupTable::new(shape, graph, places, nodes).map(Self::Groups)
+                GroupTable::new(shape, graph, routing, (places, nodes)).map(Self::over)
             }
             Some(NetworkShape::Torus { .. }) if routing == PacketRouting::Valiant => {
-                layout.as_ref().and_then(|layout| TorusTable::new(layout, link_ports)).map(Self::Torus)
+                layout.as_ref().and_then(|layout| TorusTable::new(layout, link_ports)).map(Self::over)
             }
             Some(NetworkShape::Switches(shape)) if routing != PacketRouting::Par => {
                 SwitchTable::new(shape, (platform, graph, rates), parameters, (places, nodes))?
-                    .map(Self::Switches)
+                    .map(Self::over)
             }
             _ => None,
         };
@@ -156,6 +155,10 @@ impl Ways {
             Some(_) => PacketError::Accelerators { routing: name() },
             None => PacketError::NoGroups { routing: name() },
         })
+    }
+
+    fn over(table: impl Detours + 'static) -> Self {
+        Self::Detours(Box::new(table))
     }
 }
 
@@ -273,6 +276,7 @@ impl<'p> PacketMachine<'p> {
             input_ports,
             link_ports,
             has_changes,
+            routes_at_hosts: matches!(&ways, Ways::Detours(table) if table.routes_at_hosts()),
             ways,
             detour_time: 0,
             given_routes,
@@ -285,7 +289,9 @@ impl<'p> PacketMachine<'p> {
         machine.check_some_routes()?;
         machine.detour_time = machine.bound_detour_time();
         machine.channels = Channels::new(&machine)?;
-        machine.check_groups()?;
+        if let (Ways::Detours(table), PacketRouting::UgalG) = (&machine.ways, parameters.routing) {
+            table.check_regions(&|node| machine.region_of(node))?;
+        }
         Ok(machine)
     }
 
@@ -301,36 +307,10 @@ impl<'p> PacketMachine<'p> {
         Ok(self)
     }
 
-    /// Checks that routers which publish loads to their group are in one region.
-    fn check_groups(&self) -> Result<(), PacketError> {
-        let table = match &self.ways {
-            _ if self.parameters.routing != PacketRouting::UgalG => return Ok(()),
-            Ways::Groups(table) => table,
-            Ways::Switches(table) => {
-                let mut switches = (0..self.nodes.len() as u32).filter(|&node| table.is_switch(node));
-                let first = switches.next().map(|node| self.region_of(node));
-                return match switches.all(|node| Some(self.region_of(node)) == first) {
-                    true => Ok(()),
-                    false => Err(PacketError::DividedSwitches),
-                };
-            }
-            _ => return Ok(()),
-        };
-        let mut regions = FxHashMap::default();
-        for node in 0..self.nodes.len() as u32 {
-            if let Some(group) = table.group(node)
-                && *regions.entry(group).or_insert(self.region_of(node)) != self.region_of(node)
-            {
-                return Err(PacketError::DividedGroup { group });
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns whether a host chooses an output for each packet, and not for a message.
+    /// Returns whether a packet with a path that reaches its destination stays there.
     #[inline]
-    pub(crate) fn routes_at_hosts(&self) -> bool {
-        matches!(self.ways, Ways::Torus(_))
+    pub(crate) fn ends_at(&self, path: u32, dst: HostId) -> bool {
+        !self.routes_at_hosts || matches!(&self.ways, Ways::Detours(table) if table.ends_at(path, dst))
     }
 
     /// Returns whether hosts forward packets of others, as in a torus.

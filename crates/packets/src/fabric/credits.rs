@@ -21,7 +21,7 @@ use super::{Fabric, FabricMessage, Report, ReportKind};
 use crate::machine::MAX_WINDOW;
 use crate::packet::Packet;
 use crate::parameters::{Arbitration, Crossbar, InFlight};
-pub(super) use buffers::Buffers;
+pub(crate) use buffers::Buffers;
 use buffers::{INJECTION, Queue, Request, Waiting};
 use sleeper::Sleeper;
 
@@ -179,7 +179,7 @@ impl Fabric<'_, '_> {
         let age = self.age(injection.free_at);
         let stream = &self.streams[place as usize];
         let bytes = stream.next_bytes(&self.machine.parameters);
-        let (output, channel) = if self.machine.routes_at_hosts() {
+        let (output, channel) = if self.machine.routes_at_hosts {
             let mut next = Packet::new(at, stream.message, stream.sent, false, bytes);
             let output = self.route(node, &mut next, Some(buffers));
             (output, self.channel_of(&next))
@@ -268,7 +268,7 @@ impl Fabric<'_, '_> {
     fn take_requested(&mut self, buffers: &Buffers, node: u32, port: u32, at: u64) -> Packet {
         let born = self.age(self.injections[port as usize].free_at);
         let mut packet = self.take_injected(port, at).expect("it has requested the output");
-        if self.machine.routes_at_hosts() {
+        if self.machine.routes_at_hosts {
             self.route(node, &mut packet, Some(buffers));
         }
         packet.born = born;

@@ -4,7 +4,7 @@ use netmodel::HostId;
 
 use super::nodes::{Far, IDLE, Node, Port};
 use super::{Fabric, FabricMessage, bits, picos};
-use crate::machine::{MAX_WINDOW, OutputTable, TorusWay, Ways};
+use crate::machine::{MAX_WINDOW, OutputTable, Ways};
 use crate::packet::{MessageKey, Packet};
 use crate::parameters::Switching;
 
@@ -182,8 +182,7 @@ impl Fabric<'_, '_> {
     /// Returns whether a packet that reaches a host does not go on from there, as none does in an operation of switches.
     #[inline(always)]
     pub(super) fn ends_at(&self, host: HostId, message: MessageKey, path: u32) -> bool {
-        let is_last_part = || !self.machine.routes_at_hosts() || TorusWay(path).ends_at(message.dst.get());
-        (host == message.dst && is_last_part()) || message.communicator().is_some()
+        (host == message.dst && self.machine.ends_at(path, host)) || message.communicator().is_some()
     }
 
     /// Takes in that the first packet on its way to a node reaches it at an instant.

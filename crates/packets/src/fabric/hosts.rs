@@ -54,7 +54,7 @@ impl Fabric<'_, '_> {
             return;
         }
         self.list_arrivals(node, now, now);
-        if self.order.is_empty() && self.is_plain && !self.machine.routes_at_hosts() {
+        if self.order.is_empty() && self.is_plain && !self.machine.routes_at_hosts {
             return self.catch_up_plainly(node, now);
         }
         let mut sources = self.order.len();
@@ -84,7 +84,7 @@ impl Fabric<'_, '_> {
                 continue;
             }
             let (mut packet, mut port) = self.injected[(key & (INJECTED - 1)) as u32 as usize];
-            if self.machine.routes_at_hosts() {
+            if self.machine.routes_at_hosts {
                 port = self.route(node, &mut packet, None);
             }
             // All of a packet is there when it leaves its host.
@@ -252,7 +252,7 @@ impl Fabric<'_, '_> {
             let buffers = self.buffers.take();
             let port = self.route(node, &mut first, buffers.as_deref());
             self.buffers = buffers;
-            (port, if self.machine.routes_at_hosts() { 0 } else { first.path })
+            (port, if self.machine.routes_at_hosts { 0 } else { first.path })
         };
         let mut stream = Stream::new(message, packets, last, (port, path), limit);
         stream.back = back;

@@ -83,7 +83,7 @@ impl StaticRoutes {
                 let usual_delay = there.iter().map(time).sum::<u64>() + latency(&there);
                 // On a detour a packet takes the same cables of hosts, if hosts forward nothing.
                 let detour_delay = machine.detour_time(src, dst).map_or(0, |detour| {
-                    let cables = if machine.routes_at_hosts() { &[][..] } else { &there };
+                    let cables = if machine.routes_at_hosts { &[][..] } else { &there };
                     let cables = cables.first().into_iter().chain(cables.last());
                     let cables = cables.map(|link| time(link) + latency(std::slice::from_ref(link)));
                     detour.saturating_add(cables.sum())

@@ -2,9 +2,9 @@
 
 use netmodel::{Layout, LinkId, NetworkShape, SwitchShape};
 
-use super::{PacketMachine, TorusTable, Ways};
+use super::{PacketMachine, Ways};
 use crate::PacketError;
-use crate::parameters::{PacketRouting, Queues};
+use crate::parameters::Queues;
 
 /// Largest number of virtual channels of a link.
 pub(crate) const MAX_CHANNELS: u32 = 64;
@@ -31,6 +31,11 @@ enum ChannelRule {
     Hops {
         /// Hosts forward.
         hosts_forward: bool,
+    },
+    /// As the routing does, which keeps the channel in these bits of the path of a packet.
+    Path {
+        /// The bits.
+        mask: u32,
     },
 }
 
@@ -61,16 +66,8 @@ impl Channels {
 
     /// Returns the number of channels that a routing needs, and the rule by which packets use them.
     fn needed(machine: &PacketMachine<'_>) -> (u32, ChannelRule) {
-        if let Ways::Groups(_) = machine.ways {
-            // The table counts them: two cables between groups, and one change of mind in the source's group.
-            let changes = if machine.parameters.routing == PacketRouting::Par { 3 } else { 2 };
-            return (1 + changes, ChannelRule::Stay);
-        }
-        if let Ways::Torus(_) = machine.ways {
-            return (TorusTable::CHANNELS, ChannelRule::Stay);
-        }
-        if let Ways::Switches(table) = &machine.ways {
-            return (table.channels(), ChannelRule::Stay);
+        if let Ways::Detours(table) = &machine.ways {
+            return (table.channels(), ChannelRule::Path { mask: table.channel_mask() });
         }
         let layout = Layout::of_bare(machine.platform);
         let is_static = matches!(machine.ways, Ways::Routes);
@@ -125,7 +122,7 @@ impl Channels {
         for (place, link) in links.iter().enumerate() {
             let before = place.checked_sub(1).map(|place| links[place]);
             channel = match (&self.rule, before) {
-                (_, None) | (ChannelRule::Stay, _) => 0,
+                (_, None) | (ChannelRule::Stay | ChannelRule::Path { .. }, _) => 0,
                 (ChannelRule::Dateline(rings), Some(before)) => {
                     let ((ring, closes), (next, _)) = (rings[before.index()], rings[link.index()]);
                     if ring == next { channel + u8::from(closes) } else { 0 }
@@ -133,19 +130,20 @@ impl Channels {
                 (ChannelRule::Groups(is_between), Some(before)) => {
                     channel + u8::from(is_between[before.index()])
                 }
-                (ChannelRule::Hops { .. }, _) => self.after(place as u32 + 1) as u8,
+                (ChannelRule::Hops { .. }, _) => self.of_path(place as u32 + 1) as u8,
             };
             channels.push(channel);
         }
     }
 
-    /// Returns the channel of the last of so many links, where nodes choose.
+    /// Returns the channel of the last link of a path, which is the number of links behind a packet, or what the routing makes of it.
     #[inline]
-    pub(crate) fn after(&self, links: u32) -> u32 {
+    pub(crate) fn of_path(&self, path: u32) -> u32 {
         match self.rule {
             ChannelRule::Hops { hosts_forward } => {
-                links.saturating_sub(if hosts_forward { 1 } else { 2 }).min(self.count - 1)
+                path.saturating_sub(if hosts_forward { 1 } else { 2 }).min(self.count - 1)
             }
+            ChannelRule::Path { mask } => path & mask,
             _ => 0,
         }
     }

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use netmodel::{HostId, LinkId, RouteError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{GroupWay, PacketMachine, SwitchWay, TorusWay, Ways};
-use crate::parameters::PacketRouting;
+use super::{PacketMachine, Ways};
 
 /// A virtual channel of a link: the output port of the link, and the channel.
 type PortChannel = (u32, u32);
@@ -77,13 +76,12 @@ impl PacketMachine<'_> {
         let mut known: FxHashSet<(u32, u32)> = left.iter().copied().collect();
         while let Some((port, path)) = left.pop() {
             let node = self.input_nodes[self.ports[port as usize].input as usize];
-            let is_over = !self.routes_at_hosts() || TorusWay(path).ends_at(dst.get());
-            if self.host(node) == Some(dst) && is_over {
+            if self.host(node) == Some(dst) && self.ends_at(path, dst) {
                 continue;
             }
             for (next, next_path) in self.next_steps(node, path, (src, dst)) {
-                let step = (next, self.channel_of(next_path));
-                waits.entry((port, self.channel_of(path))).or_default().insert(step);
+                let step = (next, self.channels.of_path(next_path));
+                waits.entry((port, self.channels.of_path(path))).or_default().insert(step);
                 if known.insert((next, next_path)) {
                     left.push((next, next_path));
                 }
@@ -99,57 +97,7 @@ impl PacketMachine<'_> {
             Ways::Shortest(outputs) => {
                 outputs.at(0).at_node(node).toward(dst).0.iter().map(|&port| (port, path + 1)).collect()
             }
-            Ways::Groups(table) => {
-                let way = GroupWay(path);
-                let decisions = match table.undecided(node, way, (src, dst)) {
-                    None => vec![way],
-                    Some(ends) => {
-                        let routing = self.parameters.routing;
-                        let minimal = way.decide(None, routing != PacketRouting::Par);
-                        let vias = (0..table.third_groups()).map(|number| table.third_group(ends, number));
-                        let minimal = (routing != PacketRouting::Valiant).then_some(minimal);
-                        minimal.into_iter().chain(vias.map(|via| way.decide(Some(via), true))).collect()
-                    }
-                };
-                let first_port = self.nodes[node as usize].first_port;
-                let step = |way| table.step(node, way, dst).map_or((first_port, way), |step| step);
-                decisions.into_iter().map(step).map(|(port, way)| (port, way.0)).collect()
-            }
-            Ways::Switches(table) => {
-                let way = SwitchWay(path);
-                let decisions = match table.undecided(node, way, (src, dst)) {
-                    None => vec![way],
-                    Some(ends) => {
-                        let vias = (0..table.third_switches()).map(|number| table.third_switch(ends, number));
-                        let minimal = (self.parameters.routing != PacketRouting::Valiant).then_some(None);
-                        minimal.into_iter().chain(vias.map(Some)).map(|via| way.decide(via)).collect()
-                    }
-                };
-                let first_port = self.nodes[node as usize].first_port;
-                let steps = decisions.into_iter().flat_map(|way| match table.step(node, way, dst) {
-                    None => vec![(first_port, way.0)],
-                    Some(((ports, _), way)) => ports.iter().map(|&port| (port, way.0)).collect(),
-                });
-                steps.collect()
-            }
-            Ways::Torus(table) => {
-                let host = self.nodes[node as usize].node.index() as u32;
-                let vias = (0..table.hosts()).map(TorusWay::over);
-                let ways: Vec<TorusWay> = if path == 0 { vias.collect() } else { vec![TorusWay(path)] };
-                let step = |(&way, goes_up)| table.step(host, way, dst.get(), goes_up);
-                let steps = ways.iter().flat_map(|way| [(way, false), (way, true)]).map(step);
-                steps.map(|(port, way)| (port, way.0)).collect()
-            }
-        }
-    }
-
-    /// Returns the virtual channel of the last link of a path, where nodes choose.
-    fn channel_of(&self, path: u32) -> u32 {
-        match self.ways {
-            Ways::Groups(_) => GroupWay(path).channel(),
-            Ways::Torus(_) => TorusWay(path).channel(),
-            Ways::Switches(_) => SwitchWay(path).channel(),
-            _ => self.channels.after(path),
+            Ways::Detours(table) => table.steps(self, (node, path), (src, dst)),
         }
     }
 }

@@ -1,12 +1,18 @@
 //! Ways through a dragonfly, over a third group or not.
 
 use netmodel::{DragonflyShape, HostId, NetworkGraph};
+use rustc_hash::FxHashMap;
 
-use super::NodeEntry;
+use super::{NodeEntry, PacketMachine};
+use crate::PacketError;
+use crate::detours::{Crossing, Detours};
+use crate::packet::below;
+use crate::parameters::PacketRouting;
 
 /// Ports on the ways within groups and between them: to a router of another group by the cable that joins both groups.
 #[derive(Debug)]
-pub(crate) struct GroupTable {
+pub(super) struct GroupTable {
+    routing: PacketRouting,
     groups: u32,
     /// Routers of a group.
     size: u32,
@@ -39,7 +45,7 @@ struct Gateway {
 /// | 10 | the last link joins routers |
 /// | from 11 | the third group and 1, until it is reached |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct GroupWay(pub(crate) u32);
+struct GroupWay(u32);
 
 const BETWEEN_GROUPS: u32 = 1 << 8;
 const DECIDED: u32 = 1 << 9;
@@ -49,7 +55,7 @@ const VIA: u32 = 11;
 impl GroupWay {
     /// Returns the virtual channel of the last link.
     #[inline]
-    pub(crate) fn channel(self) -> u32 {
+    fn channel(self) -> u32 {
         self.0 & 0xff
     }
 
@@ -58,7 +64,7 @@ impl GroupWay {
     }
 
     /// Decides for a third group, or for now against one.
-    pub(crate) fn decide(self, via: Option<u32>, is_final: bool) -> Self {
+    fn decide(self, via: Option<u32>, is_final: bool) -> Self {
         match via {
             // Links of the group behind it and those before it have different channels.
             Some(via) => {
@@ -79,8 +85,8 @@ impl GroupTable {
     pub(super) fn new(
         shape: &DragonflyShape,
         graph: &NetworkGraph,
-        places: &[u32],
-        nodes: &[NodeEntry],
+        routing: PacketRouting,
+        (places, nodes): (&[u32], &[NodeEntry]),
     ) -> Option<Self> {
         let DragonflyShape { groups, chassis, blades, .. } = *shape;
         if !(3..=MAX_GROUPS).contains(&groups) {
@@ -89,6 +95,7 @@ impl GroupTable {
         let (hosts, size) = (graph.hosts(), chassis * blades);
         let mut routers = vec![None; nodes.len()];
         let mut table = Self {
+            routing,
             groups,
             size,
             routers: Box::default(),
@@ -131,36 +138,19 @@ impl GroupTable {
 
     /// Returns the group of a packet's source and that of its destination, if it is still to be decided at a node whether a packet goes
     /// over a third one.
-    pub(crate) fn undecided(
-        &self,
-        node: u32,
-        way: GroupWay,
-        (src, dst): (HostId, HostId),
-    ) -> Option<(u32, u32)> {
+    fn undecided(&self, node: u32, way: GroupWay, (src, dst): (HostId, HostId)) -> Option<(u32, u32)> {
         let group = self.routers[node as usize]? / self.size;
         let [from, to] = [src, dst].map(|host| self.hosts[host.index()].0 / self.size);
         (way.0 & DECIDED == 0 && group == from && from != to).then_some((from, to))
     }
 
-    /// Returns whether packets between two hosts can go over a third group.
-    pub(super) fn may_detour(&self, src: HostId, dst: HostId) -> bool {
-        let [from, to] = [src, dst].map(|host| self.hosts[host.index()].0 / self.size);
-        from != to
-    }
-
-    /// Returns a bound on the number of links between routers of a way over a third group: the longest way within each group, and two cables
-    /// between groups.
-    pub(super) fn longest_detour(&self) -> u32 {
-        3 * self.local.iter().map(|&(_, links)| links).max().unwrap_or(0) + 2
-    }
-
     /// Returns the number of groups that a packet between two groups can go over.
-    pub(crate) fn third_groups(&self) -> u32 {
+    fn third_groups(&self) -> u32 {
         self.groups - 2
     }
 
     /// Returns one of the groups that a packet between two groups can go over.
-    pub(crate) fn third_group(&self, (from, to): (u32, u32), number: u32) -> u32 {
+    fn third_group(&self, (from, to): (u32, u32), number: u32) -> u32 {
         let (low, high) = (from.min(to), from.max(to));
         let number = number + u32::from(number >= low);
         number + u32::from(number >= high)
@@ -168,7 +158,7 @@ impl GroupTable {
 
     /// Returns the output port that a packet takes at a node, and its way from there; `None` at a host.
     #[inline]
-    pub(crate) fn step(&self, node: u32, way: GroupWay, dst: HostId) -> Option<(u32, GroupWay)> {
+    fn step(&self, node: u32, way: GroupWay, dst: HostId) -> Option<(u32, GroupWay)> {
         let router = self.routers[node as usize]?;
         let (last, delivery) = self.hosts[dst.index()];
         let group = router / self.size;
@@ -188,18 +178,8 @@ impl GroupTable {
         Some((port, GroupWay(via | way.0 & DECIDED | kind | channel)))
     }
 
-    /// Returns the port that leads from one group to another.
-    pub(crate) fn port_between(&self, from: u32, to: u32) -> u32 {
-        self.gateways[(from * self.groups + to) as usize].port
-    }
-
-    /// Returns the group of a node that is a router.
-    pub(super) fn group(&self, node: u32) -> Option<u32> {
-        self.routers[node as usize].map(|router| router / self.size)
-    }
-
     /// Returns the number of links between routers that are left from a node to a host, over a third group or not.
-    pub(crate) fn links(&self, node: u32, via: Option<u32>, dst: HostId) -> u32 {
+    fn links(&self, node: u32, via: Option<u32>, dst: HostId) -> u32 {
         let Some(mut router) = self.routers[node as usize] else { return 0 };
         let (last, _) = self.hosts[dst.index()];
         let local = |from: u32, to: u32| self.local[(from * self.size + to % self.size) as usize].1;
@@ -213,5 +193,78 @@ impl GroupTable {
             }
         }
         links + local(router, last)
+    }
+}
+
+impl Detours for GroupTable {
+    fn route(&self, crossing: &Crossing<'_, '_>) -> (u32, u32) {
+        let Crossing { node, packet, .. } = *crossing;
+        let (ends, dst) = (crossing.ends(), packet.message.dst);
+        let mut way = GroupWay(packet.path);
+        if let Some((from, to)) = self.undecided(node, way, ends) {
+            let number = below(self.third_groups() as usize, crossing.hash_at(node)) as u32;
+            let via = self.third_group((from, to), number);
+            let cost = |via: Option<u32>| {
+                let backlog = if self.routing == PacketRouting::UgalG {
+                    let cable = self.gateways[(from * self.groups + via.unwrap_or(to)) as usize];
+                    crossing.published_backlog(cable.port)?
+                } else {
+                    let (port, _) = self.step(node, way.decide(via, true), dst)?;
+                    crossing.backlog(port)?
+                };
+                Some(backlog.saturating_mul(self.links(node, via, dst).into()))
+            };
+            let is_taken = crossing.takes_detour(via, cost);
+            way = way.decide(is_taken.then_some(via), self.routing != PacketRouting::Par);
+        }
+        self.step(node, way, dst).map_or_else(|| crossing.only_cable(), |(port, way)| (port, way.0))
+    }
+
+    fn steps(
+        &self,
+        machine: &PacketMachine<'_>,
+        (node, path): (u32, u32),
+        ends: (HostId, HostId),
+    ) -> Vec<(u32, u32)> {
+        let way = GroupWay(path);
+        let ways = match self.undecided(node, way, ends) {
+            None => vec![way],
+            Some(groups) => {
+                let minimal = way.decide(None, self.routing != PacketRouting::Par);
+                let minimal = (self.routing != PacketRouting::Valiant).then_some(minimal);
+                let vias = (0..self.third_groups()).map(|number| self.third_group(groups, number));
+                minimal.into_iter().chain(vias.map(|via| way.decide(Some(via), true))).collect()
+            }
+        };
+        let first_port = machine.nodes[node as usize].first_port;
+        let step = |way| self.step(node, way, ends.1).unwrap_or((first_port, way));
+        ways.into_iter().map(step).map(|(port, way)| (port, way.0)).collect()
+    }
+
+    /// Returns one more than packets change them: at two cables between groups, and as they change their mind in the source's group.
+    fn channels(&self) -> u32 {
+        if self.routing == PacketRouting::Par { 4 } else { 3 }
+    }
+
+    fn may_detour(&self, src: HostId, dst: HostId) -> bool {
+        let [from, to] = [src, dst].map(|host| self.hosts[host.index()].0 / self.size);
+        from != to
+    }
+
+    /// Returns the number of links of the longest way within each group, and of two cables between groups.
+    fn longest_detour(&self) -> u32 {
+        3 * self.local.iter().map(|&(_, links)| links).max().unwrap_or(0) + 2
+    }
+
+    fn check_regions(&self, region_of: &dyn Fn(u32) -> u32) -> Result<(), PacketError> {
+        let mut regions = FxHashMap::default();
+        for (node, router) in (0..).zip(&self.routers) {
+            if let Some(group) = router.map(|router| router / self.size)
+                && *regions.entry(group).or_insert(region_of(node)) != region_of(node)
+            {
+                return Err(PacketError::DividedGroup { group });
+            }
+        }
+        Ok(())
     }
 }

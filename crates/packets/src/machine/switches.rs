@@ -2,14 +2,18 @@
 
 use netmodel::{HostId, NetworkGraph, Platform, SwitchShape};
 
-use super::NodeEntry;
 use super::outputs::{OutputTable, WeightedPorts, distances_to};
-use crate::{PacketError, PacketParameters};
+use super::{NodeEntry, PacketMachine};
+use crate::detours::{Crossing, Detours};
+use crate::fabric::first_choice;
+use crate::packet::below;
+use crate::{PacketError, PacketParameters, PacketRouting};
 
 /// Shortest ways between the switches of a HyperX, Slim Fly, PolarFly, Jellyfish or dragonfly+, which packets take to a switch of a third
 /// unit first, or not. Units are the groups of a dragonfly+, and single switches of the others. Hosts are numbered switch by switch.
 #[derive(Debug)]
-pub(crate) struct SwitchTable {
+pub(super) struct SwitchTable {
+    routing: PacketRouting,
     outputs: OutputTable,
     /// Switch that each node is; hosts are none.
     switches: Box<[Option<u32>]>,
@@ -33,7 +37,7 @@ pub(crate) struct SwitchTable {
 /// | 9 | the last link joins switches |
 /// | from 10 | the first host of the third switch and 1, until it is reached |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SwitchWay(pub(crate) u32);
+struct SwitchWay(u32);
 
 const DECIDED: u32 = 1 << 8;
 const BETWEEN_SWITCHES: u32 = 1 << 9;
@@ -44,7 +48,7 @@ const MAX_HOSTS: u32 = (1 << (u32::BITS - VIA)) - 1;
 impl SwitchWay {
     /// Returns the virtual channel of the last link.
     #[inline]
-    pub(crate) fn channel(self) -> u32 {
+    fn channel(self) -> u32 {
         self.0 & 0xff
     }
 
@@ -53,7 +57,7 @@ impl SwitchWay {
     }
 
     /// Decides for the switch of a host, or against one.
-    pub(crate) fn decide(self, via: Option<HostId>) -> Self {
+    fn decide(self, via: Option<HostId>) -> Self {
         Self(self.0 | DECIDED | via.map_or(0, |via| (via.get() + 1) << VIA))
     }
 }
@@ -86,6 +90,7 @@ impl SwitchTable {
             with_hosts.clone().map(move |from| distances[from].map_or(u8::MAX, |links| links as u8))
         });
         Ok(Some(Self {
+            routing: parameters.routing,
             outputs,
             switches: switches.into(),
             nodes: of_switch,
@@ -102,26 +107,10 @@ impl SwitchTable {
 
     /// Returns the unit of a packet's source and that of its destination, if it is still to be decided at a node whether a packet goes over
     /// a third one.
-    pub(crate) fn undecided(
-        &self,
-        node: u32,
-        way: SwitchWay,
-        (src, dst): (HostId, HostId),
-    ) -> Option<(u32, u32)> {
+    fn undecided(&self, node: u32, way: SwitchWay, (src, dst): (HostId, HostId)) -> Option<(u32, u32)> {
         let switch = self.switches[node as usize]?;
         let [from, to] = [src, dst].map(|host| self.switch_of(host) / self.size);
         (way.0 & DECIDED == 0 && switch == self.switch_of(src) && from != to).then_some((from, to))
-    }
-
-    /// Returns whether packets between two hosts can go over a third switch.
-    pub(super) fn may_detour(&self, src: HostId, dst: HostId) -> bool {
-        let [from, to] = [src, dst].map(|host| self.switch_of(host) / self.size);
-        from != to
-    }
-
-    /// Returns a bound on the number of links between switches of a way over a third one: two longest ways.
-    pub(super) fn longest_detour(&self) -> u32 {
-        2 * self.longest_way()
     }
 
     fn longest_way(&self) -> u32 {
@@ -129,12 +118,12 @@ impl SwitchTable {
     }
 
     /// Returns the number of switches that a packet between two units can go over.
-    pub(crate) fn third_switches(&self) -> u32 {
+    fn third_switches(&self) -> u32 {
         (self.units - 2) * self.size
     }
 
     /// Returns the first host of one of the switches that a packet between two units can go over.
-    pub(crate) fn third_switch(&self, (from, to): (u32, u32), number: u32) -> HostId {
+    fn third_switch(&self, (from, to): (u32, u32), number: u32) -> HostId {
         let (low, high) = (from.min(to), from.max(to));
         let unit = number / self.size;
         let unit = unit + u32::from(unit >= low);
@@ -144,12 +133,7 @@ impl SwitchTable {
 
     /// Returns the output ports among which a packet chooses at a node, with their shares, and its way from there; `None` at a host.
     #[inline]
-    pub(crate) fn step(
-        &self,
-        node: u32,
-        way: SwitchWay,
-        dst: HostId,
-    ) -> Option<(WeightedPorts<'_>, SwitchWay)> {
+    fn ports(&self, node: u32, way: SwitchWay, dst: HostId) -> Option<(WeightedPorts<'_>, SwitchWay)> {
         let switch = self.switches[node as usize]?;
         let via = way.via().filter(|&via| self.switch_of(via) != switch);
         let target = via.unwrap_or(dst);
@@ -165,7 +149,7 @@ impl SwitchTable {
     }
 
     /// Returns the number of links between switches from that of a host to that of another one, over a third one or not.
-    pub(crate) fn links(&self, src: HostId, via: Option<HostId>, dst: HostId) -> u32 {
+    fn links(&self, src: HostId, via: Option<HostId>, dst: HostId) -> u32 {
         let distance = |from, to| {
             let [from, to] = [from, to].map(|host| self.switch_of(host) as usize);
             u32::from(self.distances[to * (self.size * self.units) as usize + from])
@@ -173,13 +157,93 @@ impl SwitchTable {
         via.map_or_else(|| distance(src, dst), |via| distance(src, via) + distance(via, dst))
     }
 
-    /// Returns the number of virtual channels that packets need: of each part of a way one, or as many as it has links between switches.
-    pub(super) fn channels(&self) -> u32 {
+    /// Returns the output port that a packet takes at a node, and its way from there; `None` at a host.
+    fn step(&self, crossing: &Crossing<'_, '_>, node: u32, way: SwitchWay) -> Option<(u32, SwitchWay)> {
+        let ((ports, shares), way) = self.ports(node, way, crossing.packet.message.dst)?;
+        let port = match *ports {
+            [port] => port,
+            _ => ports[first_choice((ports, shares), crossing.hash_at(node))],
+        };
+        Some((port, way))
+    }
+
+    /// Returns the bytes before the first output of a way times its links, or with `ugal-g` those before all its outputs, as they were
+    /// published; `None` without credits.
+    fn cost(&self, crossing: &Crossing<'_, '_>, mut way: SwitchWay, links: u32) -> Option<u64> {
+        let Crossing { machine, mut node, .. } = *crossing;
+        if self.routing != PacketRouting::UgalG {
+            let (port, _) = self.step(crossing, node, way)?;
+            return Some(crossing.backlog(port)?.saturating_mul(links.into()));
+        }
+        let mut backlog = 0;
+        for _ in 0..links {
+            let (port, next) = self.step(crossing, node, way)?;
+            backlog += crossing.published_backlog(port)?;
+            node = machine.input_nodes[machine.ports[port as usize].input as usize];
+            way = next;
+        }
+        Some(backlog)
+    }
+}
+
+impl Detours for SwitchTable {
+    fn route(&self, crossing: &Crossing<'_, '_>) -> (u32, u32) {
+        let Crossing { node, packet, .. } = *crossing;
+        let (src, dst) = crossing.ends();
+        let mut way = SwitchWay(packet.path);
+        if let Some(units) = self.undecided(node, way, (src, dst)) {
+            let number = below(self.third_switches() as usize, crossing.hash_at(node)) as u32;
+            let via = self.third_switch(units, number);
+            let cost = |via| self.cost(crossing, way.decide(via), self.links(src, via, dst));
+            let is_taken = crossing.takes_detour(via, cost);
+            way = way.decide(is_taken.then_some(via));
+        }
+        self.step(crossing, node, way).map_or_else(|| crossing.only_cable(), |(port, way)| (port, way.0))
+    }
+
+    fn steps(
+        &self,
+        machine: &PacketMachine<'_>,
+        (node, path): (u32, u32),
+        ends: (HostId, HostId),
+    ) -> Vec<(u32, u32)> {
+        let way = SwitchWay(path);
+        let ways = match self.undecided(node, way, ends) {
+            None => vec![way],
+            Some(units) => {
+                let vias = (0..self.third_switches()).map(|number| self.third_switch(units, number));
+                let minimal = (self.routing != PacketRouting::Valiant).then_some(None);
+                minimal.into_iter().chain(vias.map(Some)).map(|via| way.decide(via)).collect()
+            }
+        };
+        let first_port = machine.nodes[node as usize].first_port;
+        let steps = ways.into_iter().flat_map(|way| match self.ports(node, way, ends.1) {
+            None => vec![(first_port, way.0)],
+            Some(((ports, _), way)) => ports.iter().map(|&port| (port, way.0)).collect(),
+        });
+        steps.collect()
+    }
+
+    /// Returns one for each part of a way, or as many as it has links between switches.
+    fn channels(&self) -> u32 {
         2 * if self.has_levels { 1 } else { self.longest_way() }
     }
 
-    /// Returns whether a node is a switch.
-    pub(super) fn is_switch(&self, node: u32) -> bool {
-        self.switches[node as usize].is_some()
+    fn may_detour(&self, src: HostId, dst: HostId) -> bool {
+        let [from, to] = [src, dst].map(|host| self.switch_of(host) / self.size);
+        from != to
+    }
+
+    /// Returns the number of links of two longest ways.
+    fn longest_detour(&self) -> u32 {
+        2 * self.longest_way()
+    }
+
+    fn check_regions(&self, region_of: &dyn Fn(u32) -> u32) -> Result<(), PacketError> {
+        let nodes = (0..).zip(&self.switches).filter(|(_, switch)| switch.is_some());
+        let mut regions = nodes.map(|(node, _)| region_of(node));
+        let first = regions.next();
+        let is_one = regions.all(|region| Some(region) == first);
+        is_one.then_some(()).ok_or(PacketError::DividedSwitches)
     }
 }

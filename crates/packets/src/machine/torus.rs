@@ -1,10 +1,14 @@
 //! Ways through a torus over a third host.
 
-use netmodel::{Layout, NetworkShape};
+use netmodel::{HostId, Layout, NetworkShape};
+
+use super::PacketMachine;
+use crate::detours::{Crossing, Detours};
+use crate::packet::below;
 
 /// Ports of the hosts of a torus, which takes packets to a third host first and then to their destinations, dimension by dimension.
 #[derive(Debug)]
-pub(crate) struct TorusTable {
+pub(super) struct TorusTable {
     /// Sizes of the dimensions.
     dims: Box<[u32]>,
     /// Ports in the direction of growing coordinates and in the other one, by host and dimension.
@@ -23,8 +27,9 @@ pub(crate) struct TorusTable {
 ///
 /// The first two are the virtual channel of the last link: two for each part of the way, each part with a dateline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TorusWay(pub(crate) u32);
+struct TorusWay(u32);
 
+const CHANNEL: u32 = 3;
 const CLOSES: u32 = 1 << 2;
 const DIMENSION: u32 = 3;
 const VIA: u32 = 8;
@@ -33,28 +38,13 @@ const MAX_DIMENSIONS: usize = 31;
 const MAX_HOSTS: u32 = (1 << (u32::BITS - VIA)) - 1;
 
 impl TorusWay {
-    /// Returns the virtual channel of the last link.
-    #[inline]
-    pub(crate) fn channel(self) -> u32 {
-        self.0 & 3
-    }
-
-    /// Returns whether a packet that reaches its destination has been at the third host.
-    #[inline]
-    pub(crate) fn ends_at(self, dst: u32) -> bool {
-        (self.0 >> VIA).checked_sub(1).is_none_or(|via| via == dst)
-    }
-
     /// Returns the way of a packet that begins to go over a third host.
-    pub(crate) fn over(via: u32) -> Self {
+    fn over(via: u32) -> Self {
         Self((via + 1) << VIA)
     }
 }
 
 impl TorusTable {
-    /// Virtual channels of a link.
-    pub(super) const CHANNELS: u32 = 4;
-
     /// Makes the table of a torus; `None` for other platforms, and for one with too many hosts or dimensions.
     pub(super) fn new(layout: &Layout, link_ports: &[Option<u32>]) -> Option<Self> {
         let NetworkShape::Torus { dims } = &layout.shape else { return None };
@@ -72,19 +62,14 @@ impl TorusTable {
     }
 
     /// Returns the number of hosts, each of which may be a third one.
-    pub(crate) fn hosts(&self) -> u32 {
+    fn hosts(&self) -> u32 {
         (self.ports.len() / self.dims.len()) as u32
-    }
-
-    /// Returns a bound on the number of links of a way over a third host: half around each ring, twice.
-    pub(super) fn longest_detour(&self) -> u32 {
-        self.dims.iter().map(|size| size / 2 * 2).sum()
     }
 
     /// Returns the output port that a packet takes at a host before its destination, and its way from there. Half around a ring both
     /// directions are as long: `goes_up` decides.
     #[inline]
-    pub(crate) fn step(&self, host: u32, way: TorusWay, dst: u32, goes_up: bool) -> (u32, TorusWay) {
+    fn step(&self, host: u32, way: TorusWay, dst: u32, goes_up: bool) -> (u32, TorusWay) {
         let via = (way.0 >> VIA).checked_sub(1).filter(|&via| via != host);
         let (target, part) = via.map_or((dst, 2), |via| (via, 0));
         let mut stride = 1;
@@ -106,5 +91,58 @@ impl TorusTable {
             return (port, TorusWay(way));
         }
         unreachable!("a packet at its destination has arrived")
+    }
+}
+
+impl Detours for TorusTable {
+    fn route(&self, crossing: &Crossing<'_, '_>) -> (u32, u32) {
+        let Crossing { machine, node, packet, .. } = *crossing;
+        let (host, hash) = (machine.nodes[node as usize].node.index() as u32, crossing.hash_at(node));
+        let way = match packet.path {
+            0 => TorusWay::over(below(self.hosts() as usize, hash) as u32),
+            path => TorusWay(path),
+        };
+        let (port, way) = self.step(host, way, packet.message.dst.get(), hash & 1 == 0);
+        (port, way.0)
+    }
+
+    fn steps(
+        &self,
+        machine: &PacketMachine<'_>,
+        (node, path): (u32, u32),
+        (_, dst): (HostId, HostId),
+    ) -> Vec<(u32, u32)> {
+        let host = machine.nodes[node as usize].node.index() as u32;
+        let vias = (0..self.hosts()).map(TorusWay::over);
+        let ways: Vec<TorusWay> = if path == 0 { vias.collect() } else { vec![TorusWay(path)] };
+        let step = |(&way, goes_up)| self.step(host, way, dst.get(), goes_up);
+        let steps = ways.iter().flat_map(|way| [(way, false), (way, true)]).map(step);
+        steps.map(|(port, way)| (port, way.0)).collect()
+    }
+
+    fn channel_mask(&self) -> u32 {
+        CHANNEL
+    }
+
+    fn channels(&self) -> u32 {
+        CHANNEL + 1
+    }
+
+    fn may_detour(&self, _src: HostId, _dst: HostId) -> bool {
+        true
+    }
+
+    /// Returns the number of links half around each ring, twice.
+    fn longest_detour(&self) -> u32 {
+        self.dims.iter().map(|size| size / 2 * 2).sum()
+    }
+
+    fn routes_at_hosts(&self) -> bool {
+        true
+    }
+
+    /// Returns whether the packet has been at the third host.
+    fn ends_at(&self, path: u32, dst: HostId) -> bool {
+        (path >> VIA).checked_sub(1).is_none_or(|via| via == dst.get())
     }
 }

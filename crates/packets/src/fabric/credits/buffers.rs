@@ -14,7 +14,7 @@ use crate::parameters::{Arbitration, PacketRouting};
 
 /// The input buffers of a region, and what its outputs know of the buffers at the other end.
 #[derive(Debug)]
-pub(in super::super) struct Buffers {
+pub(crate) struct Buffers {
     pub(super) channels: u32,
     /// Bytes of a buffer.
     pub(super) capacity: u64,
@@ -215,7 +215,7 @@ impl Buffers {
     }
 
     /// Returns what waited for an output of any node of the region at the aligned instant before the last one.
-    pub(in super::super) fn published_backlog(&self, port: u32, at: u64) -> u64 {
+    pub(crate) fn published_backlog(&self, port: u32, at: u64) -> u64 {
         let Some(Published { period, instants, backlogs }) = &self.published else { return 0 };
         let Some(instant) = (at / period).checked_sub(1).map(|number| number * period) else { return 0 };
         match instants[self.nodes[port as usize] as usize].checked_sub(instant) {
@@ -331,7 +331,7 @@ impl Buffers {
     }
 
     /// Returns the bytes that wait for an output, here or in the buffers at its other end.
-    pub(in super::super) fn backlog(&self, output: u32, at: u64) -> u64 {
+    pub(crate) fn backlog(&self, output: u32, at: u64) -> u64 {
         let rooms = &self.rooms[(output * self.channels) as usize..((output + 1) * self.channels) as usize];
         let taken = rooms.iter().map(|room| {
             let back = room.credits.iter().take_while(|(back, _)| *back <= at);

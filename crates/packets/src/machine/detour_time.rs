@@ -9,26 +9,16 @@ impl PacketMachine<'_> {
     /// Returns a bound on the time of a full packet on the links between two hosts that a routing may take over a third node, without the
     /// cables of hosts that forward nothing \[ps\]; `None` if all packets of the two take the route of the platform.
     pub(crate) fn detour_time(&self, src: HostId, dst: HostId) -> Option<u64> {
-        let may_detour = match &self.ways {
-            Ways::Routes | Ways::Shortest(_) => false,
-            Ways::Groups(table) => table.may_detour(src, dst),
-            Ways::Torus(_) => true,
-            Ways::Switches(table) => table.may_detour(src, dst),
-        };
-        may_detour.then_some(self.detour_time)
+        let Ways::Detours(table) = &self.ways else { return None };
+        table.may_detour(src, dst).then_some(self.detour_time)
     }
 
     /// Returns as many times the time of a full packet on the slowest link between switches as the longest detour has such links: no way
     /// has to be followed.
     pub(super) fn bound_detour_time(&self) -> u64 {
-        let links = match &self.ways {
-            Ways::Routes | Ways::Shortest(_) => return 0,
-            Ways::Groups(table) => table.longest_detour(),
-            Ways::Torus(table) => table.longest_detour(),
-            Ways::Switches(table) => table.longest_detour(),
-        };
-        let is_torus = matches!(self.ways, Ways::Torus(_));
-        let is_between = |node| is_torus || self.host(node).is_none();
+        let Ways::Detours(table) = &self.ways else { return 0 };
+        let (links, hosts_forward) = (table.longest_detour(), self.routes_at_hosts);
+        let is_between = |node| hosts_forward || self.host(node).is_none();
         let times = (0..).zip(&self.nodes).filter(|&(place, _)| is_between(place)).flat_map(|(_, node)| {
             let ports = &self.ports[node.first_port as usize..(node.first_port + node.outputs) as usize];
             ports.iter().filter(|port| is_between(self.input_nodes[port.input as usize]))
