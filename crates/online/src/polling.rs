@@ -8,16 +8,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use pdes_core::SimTime;
+use pdes_core::{SimDuration, SimTime};
 
 /// Last instant of failed polls: simulated time ends at 213 days.
-pub(crate) const LAST_POLL: SimTime = SimTime::from_picos(SimTime::MAX.as_picos() / 10 * 9);
+const LAST_POLL: SimTime = SimTime::from_picos(SimTime::MAX.as_picos() / 10 * 9);
 /// Least computation before a poll of a rank that does more than poll \[s\].
 pub(crate) const COMPUTES: f64 = 1e-3;
 /// Real time after which it is said that ranks only poll.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Real time between two looks at all ranks.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// Delay of the second failed poll at an instant \[s\].
+const SHORTEST_DELAY: f64 = 1e-7;
+/// Longest delay of a failed poll \[s\].
+const LONGEST_DELAY: f64 = 1e-4;
+/// Least part of the time of a row of failed polls that its next delay has: rows that nothing ends reach the end of simulated time.
+const LEAST_PART: f64 = 1e-3;
 
 /// The real time since a rank has done anything but poll.
 #[derive(Debug, Default)]
@@ -59,6 +66,35 @@ impl Polling {
         let passed = state.since.map_or(Duration::ZERO, |since| now - since);
         state.next = Some(now + passed);
         passed
+    }
+}
+
+/// Failed polls in a row without other progress of the clock.
+#[derive(Default)]
+pub(crate) struct FailedPolls {
+    /// Instant of the next poll if nothing else happens.
+    next: Option<SimTime>,
+    /// Instant of the first one.
+    begin: SimTime,
+    number: u32,
+    /// Nothing else has happened until the end of simulated time.
+    pub(crate) are_endless: bool,
+}
+
+impl FailedPolls {
+    /// Returns the delay after a failed poll \[s\]: none after the first ones at an instant, then a doubling one, so that loops of polls
+    /// that cost nothing end.
+    pub(crate) fn delay(&mut self, clock: SimTime, free: u32) -> Option<f64> {
+        if self.next != Some(clock) {
+            *self = Self { next: Some(clock), begin: clock, ..Self::default() };
+        }
+        self.number = self.number.saturating_add(1);
+        self.are_endless = clock > LAST_POLL;
+        let delays = self.number.checked_sub(free + 1)?;
+        let doubled = (SHORTEST_DELAY * f64::from(1 << delays.min(10))).min(LONGEST_DELAY);
+        let delay = doubled.max(LEAST_PART * (clock - self.begin).as_secs_f64());
+        self.next = SimDuration::try_from_secs_f64(delay).map(|delay| clock + delay);
+        Some(delay)
     }
 }
 
