@@ -10,6 +10,8 @@ mod files;
 mod folding;
 #[path = "online/large_types.rs"]
 mod large_types;
+#[path = "online/mistakes.rs"]
+mod mistakes;
 #[path = "online/mpich.rs"]
 mod mpich;
 #[path = "online/oracle.rs"]

@@ -1,5 +1,6 @@
 /* Messages between two ranks. Data are packed when a message is sent, and unpacked when it has been received. */
 #include "online.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,23 @@ static int message_error(struct communicator *c, int count, MPI_Datatype type, i
     return MPI_ERR_TYPE;
   bool is_rank = (peer >= 0 && peer < peers(c)) || peer == MPI_PROC_NULL || (is_receive && peer == MPI_ANY_SOURCE);
   return is_rank ? tag_error(tag, is_receive) : MPI_ERR_RANK;
+}
+
+/* The buffer that the program has attached. It is not used: data are packed when they are sent. */
+static void *attached;
+static int attached_bytes;
+
+/* Checks that a message has room in the attached buffer, if it is a buffered one; returns the error. Other messages take no room: when they
+   have left is known to the simulator alone, and a real library empties its buffer whenever it can. One without data needs no buffer, as in
+   Open MPI. */
+static int buffer_error(enum mode mode, int count, MPI_Datatype type, int peer)
+{
+  uint64_t bytes = packed_size(count, type);
+  if (mode != MODE_BUFFERED || peer == MPI_PROC_NULL || bytes == 0 || bytes + MPI_BSEND_OVERHEAD <= (uint64_t)attached_bytes)
+    return MPI_SUCCESS;
+  return explained_error(MPI_ERR_BUFFER,
+                         "a message of %" PRIu64 " B needs these and MPI_BSEND_OVERHEAD, %d B, and MPI_Buffer_attach has attached %d B", bytes,
+                         (int)MPI_BSEND_OVERHEAD, attached_bytes);
 }
 
 static uint64_t packed_block(const void *buffer, uint64_t count, MPI_Datatype type)
@@ -65,6 +83,7 @@ static void null_status(MPI_Status *status) { set_status(status, MPI_PROC_NULL, 
     CALL(name, buffer, count, type, peer, tag, handle)                                                                                   \
     COMMUNICATOR(c, handle);                                                                                                             \
     int error = message_error(c, count, type, peer, tag, false);                                                                         \
+    error = error ? error : buffer_error(mode, count, type, peer);                                                                       \
     CHECK(!error, handle, error);                                                                                                        \
     if (peer != MPI_PROC_NULL)                                                                                                           \
       post(sending(c, OP_SEND, mode, peer, tag, packed_size(count, type), packed_block(buffer, count, type)));                           \
@@ -89,6 +108,7 @@ static void post_request(struct operation operation, uint32_t request)
     CALL(name, buffer, count, type, peer, tag, handle, request)                                                                          \
     COMMUNICATOR(c, handle);                                                                                                             \
     int error = message_error(c, count, type, peer, tag, false);                                                                         \
+    error = error ? error : buffer_error(mode, count, type, peer);                                                                       \
     CHECK(!error, handle, error);                                                                                                        \
     uint32_t index = new_request(REQUEST_SEND, c, request);                                                                         \
     request_at(index)->is_done = peer == MPI_PROC_NULL;                                                                                  \
@@ -251,6 +271,9 @@ static int start_request(MPI_Request *handle)
   if (index == NONE || !request_at(index)->is_persistent || request_at(index)->is_active)
     return MPI_ERR_REQUEST;
   struct request *request = request_at(index);
+  int error = buffer_error(request->mode, request->count, request->type, request->peer);
+  if (error)
+    return error;
   request->is_active = true;
   own->completion[index] = (struct completion){0};
   if (request->peer == MPI_PROC_NULL)
@@ -450,14 +473,14 @@ int MPI_Imrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *handle, 
   RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
 }
 
-/* Buffers of programs are not used: data are packed when they are sent. */
-static void *attached;
-static int attached_bytes;
+/* ---- the buffer of buffered sends ---- */
 
 INTERPOSE(Buffer_attach)
 int MPI_Buffer_attach(void *buffer, int bytes)
 {
   LOCAL(Buffer_attach, buffer, bytes)
+  if (!buffer || bytes < 0)
+    return raise_error(MPI_COMM_WORLD, MPI_ERR_ARG);
   if (attached)
     return raise_error(MPI_COMM_WORLD, MPI_ERR_BUFFER);
   attached = buffer;
@@ -472,5 +495,6 @@ int MPI_Buffer_detach(void *buffer, int *bytes)
   *(void **)buffer = attached;
   *bytes = attached_bytes;
   attached = NULL;
+  attached_bytes = 0;
   return MPI_SUCCESS;
 }

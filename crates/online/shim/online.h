@@ -109,8 +109,8 @@ void enter(const char *call, void *site);
 int leave(MPI_Comm communicator, int error);
 /* Calls the error handler of a communicator; returns the error. */
 int raise_error(MPI_Comm communicator, int error);
-/* Says why the call in progress is to fail. */
-void explain(const char *why);
+/* Says why the call in progress is to fail; returns the error. */
+int explained_error(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A call of the program: its name, and its return address. */
 struct call {
   const char *name;

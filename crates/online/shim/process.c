@@ -358,14 +358,19 @@ void warn_of(const char *what, uint32_t number, struct call first)
 }
 
 /* Why the call in progress fails. */
-static const char *reason;
+static char reason[300];
 
-void explain(const char *why) { reason = why; }
+int explained_error(int error, const char *format, ...)
+{
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(reason, sizeof reason, format, arguments);
+  va_end(arguments);
+  return error;
+}
 
 int raise_error(MPI_Comm communicator, int error)
 {
-  const char *why = reason;
-  reason = NULL;
   MPI_Errhandler handler;
   MPI_Comm with_handler = communicator_of(communicator) ? communicator : MPI_COMM_WORLD;
   REAL(Comm_get_errhandler)(with_handler, &handler);
@@ -373,8 +378,9 @@ int raise_error(MPI_Comm communicator, int error)
     char text[MPI_MAX_ERROR_STRING];
     int length;
     REAL(Error_string)(error, text, &length);
-    fail("%s%s%s", text, why ? ": " : "", why ? why : "");
+    fail("%s%s%s", text, *reason ? ": " : "", reason);
   }
+  *reason = 0;
   bool returns = handler == MPI_ERRORS_RETURN;
   REAL(Errhandler_free)(&handler);
   if (returns)

@@ -1,7 +1,6 @@
 /* Requests: pooled objects of the real library, numbered, and the functions that complete them. */
 #include "online.h"
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,11 +149,8 @@ void empty_status(MPI_Status *status) { set_status(status, MPI_ANY_SOURCE, MPI_A
 /* Says how much longer a message is than its receive. */
 static int truncate_message(const struct completion *from, uint64_t room)
 {
-  static char why[160];
-  snprintf(why, sizeof why, "the message from rank %d has %" PRIu64 " B, but the receive that matches it has room for %" PRIu64 " B", from->source,
-           from->bytes, room);
-  explain(why);
-  return MPI_ERR_TRUNCATE;
+  return explained_error(MPI_ERR_TRUNCATE, "the message from rank %d has %" PRIu64 " B, but the receive that matches it has room for %" PRIu64 " B",
+                         from->source, from->bytes, room);
 }
 
 int take_message(struct communicator *c, const struct completion *from, void *buffer, uint64_t count, MPI_Datatype type, MPI_Status *status,

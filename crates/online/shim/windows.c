@@ -51,11 +51,7 @@ static struct window *window_of(MPI_Win handle)
   CHECK(w, MPI_COMM_WORLD, MPI_ERR_WIN)
 
 /* Fails a check of an epoch, for a reason. */
-#define CHECK_EPOCH(condition, why)                                                                                                      \
-  if (!(condition)) {                                                                                                                    \
-    explain(why);                                                                                                                        \
-    RETURN(MPI_COMM_WORLD, MPI_ERR_RMA_SYNC);                                                                                            \
-  }
+#define CHECK_EPOCH(condition, why) CHECK(condition, MPI_COMM_WORLD, explained_error(MPI_ERR_RMA_SYNC, "%s", why))
 
 static void barrier(struct communicator *c)
 {
@@ -472,18 +468,13 @@ static int access_error(struct window *w, int count, MPI_Datatype type, int targ
     return MPI_ERR_TYPE;
   if (target < 0 || target >= w->c->size)
     return MPI_ERR_RANK;
-  if (!has_epoch(w, target)) {
-    explain("the target is accessed in no epoch: call MPI_Win_fence, MPI_Win_start or MPI_Win_lock first");
-    return MPI_ERR_RMA_SYNC;
-  }
-  if (packed_size(count, type) != packed_size(target_count, target_type)) {
-    explain("the data of the origin and of the target have different lengths");
-    return MPI_ERR_TRUNCATE;
-  }
+  if (!has_epoch(w, target))
+    return explained_error(MPI_ERR_RMA_SYNC, "the target is accessed in no epoch: call MPI_Win_fence, MPI_Win_start or MPI_Win_lock first");
+  if (packed_size(count, type) != packed_size(target_count, target_type))
+    return explained_error(MPI_ERR_TRUNCATE, "the data of the origin and of the target have different lengths");
   if (is_in_window(locate(w, target, place, target_count, target_type)))
     return MPI_SUCCESS;
-  explain("the target's window does not reach so far");
-  return MPI_ERR_RMA_RANGE;
+  return explained_error(MPI_ERR_RMA_RANGE, "the target's window does not reach so far");
 }
 
 /* Takes the time of an access. Its request, if the program has one, is that of the origin's side: only that of a get is still to be completed
