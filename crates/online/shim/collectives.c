@@ -38,6 +38,8 @@ struct collective {
   bool is_slice;
   int skipped;
   struct neighbors neighbors;
+  /* of its arguments */
+  int error;
 };
 
 /* ---- blocks and tables ---- */
@@ -296,9 +298,23 @@ static void end_pending(void)
       REAL(Op_free)(&freed_operators[--freed_length]);
 }
 
+/* Drops what has been made for an operation whose arguments are wrong; returns the error. */
+static int give_up(struct collective *o)
+{
+  if (o->operation.block)
+    free_block(o->operation.block);
+  if (o->operation.vector)
+    free_block(o->operation.vector);
+  free(o->neighbors.sources);
+  free(o->neighbors.destinations);
+  return o->error;
+}
+
 /* Carries out an operation, or begins it if there is a request. */
 static int run(struct collective *o, MPI_Request *request)
 {
+  if (o->error)
+    return give_up(o);
   struct operation operation = o->operation;
   operation.kind = OP_COLLECTIVE;
   /* Algorithms are those of one group: the two of an intercommunicator meet in a barrier. */
@@ -343,14 +359,6 @@ struct table *exchange(struct communicator *c, enum collective_kind kind, const 
 
 /* ---- contributions ---- */
 
-static void contribute(struct collective *o, const void *from, int count, MPI_Datatype type)
-{
-  uint64_t bytes = packed_size(count, type);
-  o->operation.block = new_parts(1, &bytes);
-  set_elements_of(o->operation.block, type);
-  pack(from, count, type, part_begin(payload(o->operation.block), 0));
-}
-
 /* Buffers of which each receiver gets a part. */
 struct buffers {
   const char *from;
@@ -370,21 +378,46 @@ static uint64_t bytes_for(const struct buffers *b, int to)
   return type_for(b, to) == MPI_DATATYPE_NULL ? 0 : packed_size(count_for(b, to), type_for(b, to));
 }
 
-static void contribute_parts(struct collective *o, const struct buffers *b, int n)
+static const char *data_for(const struct buffers *b, int to)
 {
+  if (b->offsets)
+    return b->from + b->offsets[to];
+  ptrdiff_t distance = b->displacements ? b->displacements[to] : (ptrdiff_t)to * b->count;
+  return b->from + distance * (b->types ? 1 : extent_of(b->type));
+}
+
+/* Checks the types of the parts that are not empty. */
+static void check_parts(struct collective *o, const struct buffers *b, int n)
+{
+  for (int i = 0; i < n && o->error == MPI_SUCCESS; i++)
+    if (bytes_for(b, i) > 0)
+      o->error = type_error(type_for(b, i));
+}
+
+/* Contributes the parts of buffers, and the numbers of their receivers where these are asked for. */
+static void contribute_parts(struct collective *o, const struct buffers *b, int n, const int *receivers)
+{
+  check_parts(o, b, n);
+  if (o->error)
+    return;
   uint64_t *bytes = calloc(n + 1, sizeof *bytes);
   for (int to = 0; to < n; to++)
     bytes[to] = bytes_for(b, to);
-  o->operation.block = new_parts(n, bytes);
+  bytes[n] = n * sizeof *receivers;
+  o->operation.block = new_parts(n + (receivers != NULL), bytes);
   set_elements_of(o->operation.block, b->types ? MPI_DATATYPE_NULL : b->type);
   struct parts *parts = payload(o->operation.block);
-  for (int to = 0; to < n; to++) {
-    if (bytes[to] == 0)
-      continue;
-    ptrdiff_t distance = b->displacements ? b->displacements[to] : (ptrdiff_t)to * b->count;
-    pack(b->from + distance * (b->types ? 1 : extent_of(type_for(b, to))), count_for(b, to), type_for(b, to), part_begin(parts, to));
-  }
+  for (int to = 0; to < n; to++)
+    if (bytes[to] > 0)
+      pack(data_for(b, to), count_for(b, to), type_for(b, to), part_begin(parts, to));
+  if (receivers)
+    memcpy(part_begin(parts, n), receivers, bytes[n]);
   free(bytes);
+}
+
+static void contribute(struct collective *o, const void *from, int count, MPI_Datatype type)
+{
+  contribute_parts(o, &(struct buffers){.from = from, .count = count, .type = type}, 1, NULL);
 }
 
 static uint64_t element_bytes(MPI_Datatype type) { return type == MPI_DATATYPE_NULL ? 0 : packed_size(1, type); }
@@ -413,15 +446,15 @@ static void fill_vector(struct collective *o, int first, const struct buffers *b
 
 #define CHECK_DATA(count, type)                                                                                                          \
   CHECK(count >= 0, handle, MPI_ERR_COUNT);                                                                                              \
-  CHECK(is_usable(type), handle, MPI_ERR_TYPE);
+  CHECK(is_usable(type), handle, type_error(type));
 
 /* Roots of intercommunicators: MPI_ROOT at the root, MPI_PROC_NULL at others of its group. */
 #define CHECK_ROOT CHECK((root >= 0 && root < peers(c)) || (c->remote && (root == MPI_ROOT || root == MPI_PROC_NULL)), handle, MPI_ERR_ROOT);
 
 /* Types that only the root uses, or only the others; a member of the root's group of an intercommunicator uses none. */
-#define CHECK_AT_ROOT(type) CHECK(!is_root_of(c, root) || is_usable(type), handle, MPI_ERR_TYPE);
+#define CHECK_AT_ROOT(type) CHECK(!is_root_of(c, root) || is_usable(type), handle, type_error(type));
 #define CHECK_AT_OTHERS(buffer, count, type)                                                                                              \
-  CHECK(buffer == MPI_IN_PLACE || count == 0 || (c->remote && root < 0) || is_usable(type), handle, MPI_ERR_TYPE);
+  CHECK(buffer == MPI_IN_PLACE || count == 0 || (c->remote && root < 0) || is_usable(type), handle, type_error(type));
 
 #define CHECK_OP CHECK(op != MPI_OP_NULL, handle, MPI_ERR_OP);
 
@@ -565,11 +598,12 @@ static void begin_reduce_scatter(struct collective *o, const void *from, void *t
     contribute(o, from, total, type);
   else
     contribute_parts(
-        o, &(struct buffers){.from = from == MPI_IN_PLACE ? to : from, .counts = counts, .displacements = displacements, .count = count, .type = type}, n);
+        o, &(struct buffers){.from = from == MPI_IN_PLACE ? to : from, .counts = counts, .displacements = displacements, .count = count, .type = type}, n,
+        NULL);
   receive_into(o, finish_reduction, to, counts ? counts[o->c->rank] : count, type);
 }
 
-BOTH(Reduce_scatter, Ireduce_scatter, CHECK(is_usable(type), handle, MPI_ERR_TYPE);
+BOTH(Reduce_scatter, Ireduce_scatter, CHECK(is_usable(type), handle, type_error(type));
      CHECK_OP begin_reduce_scatter(&o, from, to, counts, 0, type, op),
      (const void *from, void *to, const int counts[], MPI_Datatype type, MPI_Op op), (from, to, counts, type, op))
 BOTH(Reduce_scatter_block, Ireduce_scatter_block, CHECK_DATA(count, type) CHECK_OP begin_reduce_scatter(&o, from, to, NULL, count, type, op),
@@ -620,7 +654,7 @@ BOTH(Gatherv, Igatherv, CHECK_ROOT GATHER(COLL_GATHERV, counts, displacements, 0
 BOTH(Allgather, Iallgather, CHECK_DATA(count, type) int root = 0; GATHER(COLL_ALLGATHER, NULL, NULL, count),
      (const void *from, int send_count, MPI_Datatype send_type, void *to, int count, MPI_Datatype type),
      (from, send_count, send_type, to, count, type))
-BOTH(Allgatherv, Iallgatherv, CHECK(is_usable(type), handle, MPI_ERR_TYPE); int root = 0; GATHER(COLL_ALLGATHERV, counts, displacements, 0),
+BOTH(Allgatherv, Iallgatherv, CHECK(is_usable(type), handle, type_error(type)); int root = 0; GATHER(COLL_ALLGATHERV, counts, displacements, 0),
      (const void *from, int send_count, MPI_Datatype send_type, void *to, const int counts[], const int displacements[], MPI_Datatype type),
      (from, send_count, send_type, to, counts, displacements, type))
 
@@ -632,7 +666,7 @@ static void begin_scatter(struct collective *o, const struct buffers *b, void *t
   if (o->kind == COLL_SCATTERV)
     add_vector(o, all_members(o->c)->size, 1);
   if (is_root(o)) {
-    contribute_parts(o, b, peers(o->c));
+    contribute_parts(o, b, peers(o->c), NULL);
     set_sent(o, b->count, b->type);
     if (b->counts)
       fill_vector(o, 0, b);
@@ -672,7 +706,8 @@ static void begin_alltoall(struct collective *o, struct buffers send, void *to, 
     send.from = to;
   }
   o->part = (uint64_t)o->c->rank;
-  contribute_parts(o, &send, peers(o->c));
+  contribute_parts(o, &send, peers(o->c), NULL);
+  check_parts(o, receive, peers(o->c));
   set_sent(o, send.count, send.type);
   set_received(o, receive->count, receive->type);
   if (receive->counts) {
@@ -696,7 +731,7 @@ static void begin_alltoall(struct collective *o, struct buffers send, void *to, 
 BOTH(Alltoall, Ialltoall, CHECK_DATA(count, type) begin_alltoall(&o, BUFFERS(.from = from, .count = send_count, .type = send_type), to, &BUFFERS(.count = count, .type = type)),
      (const void *from, int send_count, MPI_Datatype send_type, void *to, int count, MPI_Datatype type),
      (from, send_count, send_type, to, count, type))
-BOTH(Alltoallv, Ialltoallv, CHECK(is_usable(type), handle, MPI_ERR_TYPE);
+BOTH(Alltoallv, Ialltoallv, CHECK(is_usable(type), handle, type_error(type));
      begin_alltoall(&o, BUFFERS(.from = from, .counts = send_counts, .displacements = send_displacements, .type = send_type), to,
                     &BUFFERS(.counts = counts, .displacements = displacements, .type = type)),
      (const void *from, const int send_counts[], const int send_displacements[], MPI_Datatype send_type, void *to, const int counts[],
@@ -760,18 +795,8 @@ static void begin_neighbors(struct collective *o, const struct buffers *send, vo
 {
   struct neighbors *n = &o->neighbors;
   o->kind = COLL_NEIGHBOR;
-  uint64_t *bytes = calloc(n->out + 1, sizeof *bytes);
-  for (int i = 0; i < n->out; i++)
-    bytes[i] = bytes_for(send, i);
-  bytes[n->out] = n->out * sizeof(int);
-  o->operation.block = new_parts(n->out + 1, bytes);
-  struct parts *parts = payload(o->operation.block);
-  for (int i = 0; i < n->out; i++) {
-    ptrdiff_t distance = send->offsets ? send->offsets[i] : (send->displacements ? send->displacements[i] : (ptrdiff_t)i * send->count) * extent_of(type_for(send, i));
-    pack(send->from + distance, count_for(send, i), type_for(send, i), part_begin(parts, i));
-  }
-  memcpy(part_begin(parts, n->out), n->destinations, bytes[n->out]);
-  free(bytes);
+  contribute_parts(o, send, n->out, n->destinations);
+  check_parts(o, receive, n->in);
   o->operation.vector = new_block(2 * (n->out + n->in) * sizeof(uint64_t));
   uint64_t *pairs = payload(o->operation.vector);
   o->operation.count = list_neighbors(pairs, n->out, n->destinations, send);

@@ -4,13 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_predefined(MPI_Datatype type)
-{
-  int integers, addresses, types, combiner;
-  REAL(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
-  return combiner == MPI_COMBINER_NAMED;
-}
-
 MPI_Datatype keep_type(MPI_Datatype type)
 {
   MPI_Datatype kept = type;
@@ -21,8 +14,10 @@ MPI_Datatype keep_type(MPI_Datatype type)
 
 void drop_type(MPI_Datatype type)
 {
-  if (type != MPI_DATATYPE_NULL && !is_predefined(type))
-    REAL(Type_free)(&type);
+  if (type == MPI_DATATYPE_NULL || is_predefined(type))
+    return;
+  forget_type(type);
+  REAL(Type_free)(&type);
 }
 
 /* ---- types that are to be freed ---- */
@@ -62,6 +57,7 @@ int MPI_Type_free(MPI_Datatype *type)
 {
   LOCAL(Type_free, type)
   note_freed(MADE_TYPE, KEY(*type));
+  forget_type(*type);
   return REAL(Type_free)(type);
 }
 
@@ -146,8 +142,6 @@ ptrdiff_t extent_of(MPI_Datatype type)
   REAL(Type_get_extent)(type, &lower, &extent);
   return extent;
 }
-
-bool is_usable(MPI_Datatype type) { return type != MPI_DATATYPE_NULL; }
 
 /* Returns how many elements fit into the numbers of MPI_Pack. */
 static uint64_t elements_at_once(MPI_Count size)
@@ -253,7 +247,7 @@ void pack(const void *from, uint64_t count, MPI_Datatype type, void *to)
   if (NEAR_BOTTOM && !from) {
     MPI_Datatype near = shifted(type, NEAR_BOTTOM);
     pack((const char *)NEAR_BOTTOM, count, near, to);
-    REAL(Type_free)(&near);
+    drop_type(near);
     return;
   }
   if (is_contiguous(type, size)) {
@@ -289,7 +283,7 @@ void unpack(const void *from, uint64_t bytes, void *to, uint64_t count, MPI_Data
   if (NEAR_BOTTOM && !to) {
     MPI_Datatype near = shifted(type, NEAR_BOTTOM);
     unpack(from, bytes, (char *)NEAR_BOTTOM, count, near);
-    REAL(Type_free)(&near);
+    drop_type(near);
     return;
   }
   if (is_contiguous(type, size)) {

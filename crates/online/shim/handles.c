@@ -3,14 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A table of pointers by handles: open addressing, at most half full. */
 struct entry {
   void *key, *value;
-};
-
-struct map {
-  struct entry *entries;
-  size_t capacity, length;
 };
 
 static struct map communicators, groups;
@@ -24,9 +18,9 @@ static struct entry *find(struct map *map, void *key)
   return &map->entries[at];
 }
 
-static void *get(struct map *map, void *key) { return map->capacity ? find(map, key)->value : NULL; }
+void *map_get(struct map *map, void *key) { return map->capacity ? find(map, key)->value : NULL; }
 
-static void put(struct map *map, void *key, void *value)
+void map_put(struct map *map, void *key, void *value)
 {
   if (2 * map->length >= map->capacity) {
     struct map larger = {calloc(map->capacity ? 2 * map->capacity : 64, sizeof(struct entry)), map->capacity ? 2 * map->capacity : 64, 0};
@@ -58,7 +52,7 @@ static int place(int length, const int *world, int rank)
   return MPI_UNDEFINED;
 }
 
-struct communicator *communicator_of(MPI_Comm handle) { return handle == MPI_COMM_NULL ? NULL : get(&communicators, KEY(handle)); }
+struct communicator *communicator_of(MPI_Comm handle) { return handle == MPI_COMM_NULL ? NULL : map_get(&communicators, KEY(handle)); }
 
 struct communicator *new_communicator(MPI_Comm handle, uint32_t id, int size, const int *world)
 {
@@ -66,7 +60,7 @@ struct communicator *new_communicator(MPI_Comm handle, uint32_t id, int size, co
   *c = (struct communicator){.handle = handle, .id = id, .index = next_index++, .size = size, .world = copied(size, world), .references = 1, .made_by = current_call()};
   c->rank = place(size, world, world_rank);
   if (handle != MPI_COMM_NULL)
-    put(&communicators, KEY(handle), c);
+    map_put(&communicators, KEY(handle), c);
   if (c->index > 0) {
     uint64_t members = new_block(size * sizeof(int));
     memcpy(payload(members), world, size * sizeof(int));
@@ -155,7 +149,7 @@ void drop_communicator(struct communicator *c)
 
 void forget_communicator(struct communicator *c)
 {
-  put(&communicators, KEY(c->handle), NULL);
+  map_put(&communicators, KEY(c->handle), NULL);
   drop_communicator(c);
 }
 
@@ -166,7 +160,7 @@ struct group *group_of(MPI_Group handle)
   static struct group empty = {.rank = MPI_UNDEFINED};
   if (handle == MPI_GROUP_NULL)
     return NULL;
-  return handle == MPI_GROUP_EMPTY ? &empty : get(&groups, KEY(handle));
+  return handle == MPI_GROUP_EMPTY ? &empty : map_get(&groups, KEY(handle));
 }
 
 MPI_Group make_group(int size, const int *world, struct call by)
@@ -180,7 +174,7 @@ MPI_Group make_group(int size, const int *world, struct call by)
   REAL(Group_free)(&self);
   struct group *group = calloc(1, sizeof *group);
   *group = (struct group){handle, place(size, world, world_rank), size, copied(size, world)};
-  put(&groups, KEY(handle), group);
+  map_put(&groups, KEY(handle), group);
   note_made(MADE_GROUP, KEY(handle), by);
   return handle;
 }
@@ -355,7 +349,7 @@ int MPI_Group_free(MPI_Group *handle)
   GROUP(group, *handle)
   if (*handle != MPI_GROUP_EMPTY) {
     note_freed(MADE_GROUP, KEY(*handle));
-    put(&groups, KEY(*handle), NULL);
+    map_put(&groups, KEY(*handle), NULL);
     REAL(Group_free)(handle);
     free(group->world);
     free(group);

@@ -18,8 +18,9 @@ static int message_error(struct communicator *c, int count, MPI_Datatype type, i
 {
   if (count < 0)
     return MPI_ERR_COUNT;
-  if (!is_usable(type))
-    return MPI_ERR_TYPE;
+  int error = type_error(type);
+  if (error)
+    return error;
   bool is_rank = (peer >= 0 && peer < peers(c)) || peer == MPI_PROC_NULL || (is_receive && peer == MPI_ANY_SOURCE);
   return is_rank ? tag_error(tag, is_receive) : MPI_ERR_RANK;
 }
@@ -436,6 +437,7 @@ int MPI_Mrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *handle, M
 {
   CALL(Mrecv, buffer, count, type, handle, status)
   CHECK(*handle != MPI_MESSAGE_NULL, MPI_COMM_WORLD, MPI_ERR_REQUEST);
+  CHECK(is_usable(type), MPI_COMM_WORLD, type_error(type));
   if (*handle == MPI_MESSAGE_NO_PROC) {
     null_status(status);
     *handle = MPI_MESSAGE_NULL;
@@ -455,6 +457,7 @@ int MPI_Imrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *handle, 
 {
   CALL(Imrecv, buffer, count, type, handle, request)
   CHECK(*handle != MPI_MESSAGE_NULL, MPI_COMM_WORLD, MPI_ERR_REQUEST);
+  CHECK(is_usable(type), MPI_COMM_WORLD, type_error(type));
   bool is_null = *handle == MPI_MESSAGE_NO_PROC;
   struct message *message = is_null ? NULL : kept_message(*handle);
   uint32_t index = new_request(REQUEST_RECEIVE, is_null ? communicator_of(MPI_COMM_WORLD) : message->communicator, request);

@@ -198,6 +198,16 @@ void report_samples(void);
 void init_folding(void) __attribute__((weak));
 void warn_of_folding(void) __attribute__((weak));
 
+/* ---- datatypes (types.c) ---- */
+
+bool is_predefined(MPI_Datatype type);
+/* Returns whether a type may be that of data: it is none, or not committed, else. */
+bool is_usable(MPI_Datatype type);
+/* Says why a type is not usable; returns the error. */
+int type_error(MPI_Datatype type);
+/* Forgets a type that is to be freed. */
+void forget_type(MPI_Datatype type);
+
 /* ---- data (datatypes.c) ---- */
 
 uint64_t packed_size(uint64_t count, MPI_Datatype type);
@@ -206,7 +216,6 @@ void pack(const void *from, uint64_t count, MPI_Datatype type, void *to);
 void unpack(const void *from, uint64_t bytes, void *to, uint64_t count, MPI_Datatype type);
 /* Returns the bytes from one element to the next. */
 ptrdiff_t extent_of(MPI_Datatype type);
-bool is_usable(MPI_Datatype type);
 /* Keeps a type that the program may free while it is needed, until it is dropped: a copy, unless it is predefined. */
 MPI_Datatype keep_type(MPI_Datatype type);
 void drop_type(MPI_Datatype type);
@@ -216,6 +225,16 @@ void set_elements_of(uint64_t block, MPI_Datatype type);
 void check_elements(uint64_t block, MPI_Datatype type, int from, struct call by);
 
 /* ---- handles (handles.c) ---- */
+
+/* A table of pointers by handles: open addressing, at most half full. */
+struct map {
+  struct entry *entries;
+  size_t capacity, length;
+};
+
+/* Returns the pointer of a handle; null if there is none. */
+void *map_get(struct map *map, void *key);
+void map_put(struct map *map, void *key, void *value);
 
 struct topology;
 

@@ -464,8 +464,10 @@ static int access_error(struct window *w, int count, MPI_Datatype type, int targ
 {
   if (count < 0 || target_count < 0)
     return MPI_ERR_COUNT;
-  if (!is_usable(type) || !is_usable(target_type))
-    return MPI_ERR_TYPE;
+  int error = type_error(type);
+  error = error ? error : type_error(target_type);
+  if (error)
+    return error;
   if (target < 0 || target >= w->c->size)
     return MPI_ERR_RANK;
   if (!has_epoch(w, target))

@@ -38,3 +38,37 @@ fn buffered_sends_without_room_are_errors() {
         .code(1)
         .stderr(contains("in MPI_Bsend").and(contains("MPI_ERR_BUFFER")).and(contains(why)));
 }
+
+/// A type that is not committed is an error of the call that takes it, unless it is a part of one that is.
+#[test]
+fn types_that_are_not_committed_are_errors() {
+    let body = "int data[8] = {1, 2, 3, 4, 5, 6, 7, 8}, counts[2] = {1, 1}, places[2] = {0, 16}, step = 0;\n\
+        MPI_Datatype inner, two, types[2]; MPI_Win window; MPI_Request request;\n\
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);\n\
+        MPI_Type_contiguous(1, MPI_INT, &inner); MPI_Type_vector(2, 1, 2, inner, &two); types[0] = types[1] = two;\n\
+        MPI_Win_create(data, sizeof data, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);\n\
+        #define TRY(call) { int class; MPI_Error_class(call, &class);\\\n\
+          if (rank == 0) printf(\"%02d %s\\n\", step++, class == MPI_SUCCESS ? \"right\" : class == MPI_ERR_TYPE ? \"type\" : \"other\"); }\n\
+        for (int i = 0; i < 2; i++) {\n\
+        TRY(rank == 0 ? MPI_Send(data, 1, two, 1, 0, MPI_COMM_WORLD) : i == 0 ? MPI_SUCCESS : MPI_Recv(data + 4, 1, two, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE))\n\
+        TRY(MPI_Irecv(data + 4, 1, two, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request))\n\
+        TRY(MPI_Bcast(data, 1, two, 0, MPI_COMM_WORLD))\n\
+        TRY(MPI_Allgather(data, 1, two, data + 4, 2, MPI_INT, MPI_COMM_SELF))\n\
+        TRY(MPI_Alltoallv(data, counts, places, two, data + 4, (int[]){2, 2}, places, MPI_INT, MPI_COMM_SELF))\n\
+        TRY(MPI_Alltoallw(data, counts, places, types, data + 4, counts, places, types, MPI_COMM_SELF))\n\
+        MPI_Win_fence(0, window);\nTRY(MPI_Get(data, 2, MPI_INT, rank, 16, 1, two, window))\nMPI_Win_fence(0, window);\n\
+        MPI_Type_commit(&two);\n}\n\
+        if (rank == 1) printf(\"got %d %d\\n\", data[4], data[6]);\n\
+        MPI_Win_free(&window); MPI_Type_free(&two); MPI_Type_free(&inner);\n\
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL); MPI_Type_contiguous(3, MPI_INT, &two);\n\
+        if (argc > 1) MPI_Allreduce(MPI_IN_PLACE, data, 1, two, MPI_SUM, MPI_COMM_WORLD);\nMPI_Type_free(&two);";
+    let Some(program) = Program::with_body(body) else { return };
+    let (lines, _) = program.lines_and_digest(2, &["--threads", "1"]);
+    let mut expected: Vec<String> = (0..7).map(|step| format!("{step:02} type")).collect();
+    expected.extend((7..14).map(|step| format!("{step:02} right")));
+    expected.push("got 1 3".to_owned());
+    assert_eq!(lines, expected);
+    let why = "in MPI_Allreduce (called from ";
+    let fails = program.command(2, &[]).arg("fatally").assert().code(1);
+    fails.stderr(contains(why).and(contains("MPI_ERR_TYPE: invalid datatype: it is not committed")));
+}
