@@ -386,11 +386,13 @@ static const char *data_for(const struct buffers *b, int to)
   return b->from + distance * (b->types ? 1 : extent_of(b->type));
 }
 
-/* Checks the types of the parts that are not empty. */
+/* Checks counts, and the types of the parts that are not empty. */
 static void check_parts(struct collective *o, const struct buffers *b, int n)
 {
   for (int i = 0; i < n && o->error == MPI_SUCCESS; i++)
-    if (bytes_for(b, i) > 0)
+    if (count_for(b, i) < 0)
+      o->error = count_error("count", count_for(b, i));
+    else if (bytes_for(b, i) > 0)
       o->error = type_error(type_for(b, i));
 }
 
@@ -441,15 +443,15 @@ static void fill_vector(struct collective *o, int first, const struct buffers *b
 #define BEGIN(name, handle, ...)                                                                                                         \
   CALL(name, __VA_ARGS__)                                                                                                                \
   struct communicator *c = communicator_of(handle);                                                                                      \
-  CHECK(c, MPI_COMM_WORLD, MPI_ERR_COMM);                                                                                                \
+  CHECK(c, MPI_COMM_WORLD, communicator_error(handle));                                                                                               \
   struct collective o = {.c = c, .type = MPI_DATATYPE_NULL, .finish = finish_nothing};
 
 #define CHECK_DATA(count, type)                                                                                                          \
-  CHECK(count >= 0, handle, MPI_ERR_COUNT);                                                                                              \
+  CHECK(count >= 0, handle, count_error("count", count));                                                                                             \
   CHECK(is_usable(type), handle, type_error(type));
 
 /* Roots of intercommunicators: MPI_ROOT at the root, MPI_PROC_NULL at others of its group. */
-#define CHECK_ROOT CHECK((root >= 0 && root < peers(c)) || (c->remote && (root == MPI_ROOT || root == MPI_PROC_NULL)), handle, MPI_ERR_ROOT);
+#define CHECK_ROOT CHECK((root >= 0 && root < peers(c)) || (c->remote && (root == MPI_ROOT || root == MPI_PROC_NULL)), handle, root_error(c, root));
 
 /* Types that only the root uses, or only the others; a member of the root's group of an intercommunicator uses none. */
 #define CHECK_AT_ROOT(type) CHECK(!is_root_of(c, root) || is_usable(type), handle, type_error(type));
@@ -493,6 +495,8 @@ static void receive_into(struct collective *o, finish_function *finish, void *to
   o->to = to;
   o->count = count;
   o->type = type;
+  if (count < 0 && o->error == MPI_SUCCESS)
+    o->error = count_error("count", count);
 }
 
 /* A blocking function and the nonblocking one, which has a request as last argument. */

@@ -118,7 +118,7 @@ struct communicator *copy_communicator(struct communicator *parent, MPI_Comm han
 #define BEGIN(name, handle, ...)                                                                                                         \
   CALL(name, __VA_ARGS__)                                                                                                                \
   struct communicator *c = communicator_of(handle);                                                                                      \
-  CHECK(c, MPI_COMM_WORLD, MPI_ERR_COMM);
+  CHECK(c, MPI_COMM_WORLD, communicator_error(handle));
 
 /* The real library copies and deletes attributes by functions of the program, whose calls are those of a rank: so its depth is left. */
 
@@ -172,7 +172,7 @@ int MPI_Comm_create(MPI_Comm handle, MPI_Group members, MPI_Comm *result)
 {
   BEGIN(Comm_create, handle, handle, members, result)
   struct group *group = group_of(members);
-  CHECK(group, handle, MPI_ERR_GROUP);
+  CHECK(group, handle, group_error(members));
   if (c->remote)
     RETURN(handle, create_between(c, group, result));
   make_communicator(c, 0, group->size, group->world, result);
@@ -184,7 +184,7 @@ int MPI_Comm_create_group(MPI_Comm handle, MPI_Group members, int tag, MPI_Comm 
 {
   BEGIN(Comm_create_group, handle, handle, members, tag, result)
   struct group *group = group_of(members);
-  CHECK(group, handle, MPI_ERR_GROUP);
+  CHECK(group, handle, group_error(members));
   make_communicator(c, (uint32_t)tag + 1, group->size, group->world, result);
   RETURN(handle, MPI_SUCCESS);
 }
@@ -305,7 +305,7 @@ INTERPOSE(Comm_split)
 int MPI_Comm_split(MPI_Comm handle, int color, int key, MPI_Comm *result)
 {
   BEGIN(Comm_split, handle, handle, color, key, result)
-  CHECK(color >= 0 || color == MPI_UNDEFINED, handle, MPI_ERR_ARG);
+  CHECK(color >= 0 || color == MPI_UNDEFINED, handle, explained_error(MPI_ERR_ARG, "the color is %d", color));
   RETURN(handle, c->remote ? split_between(c, color, key, result) : split(c, color, key, result));
 }
 
@@ -406,12 +406,12 @@ INTERPOSE(Intercomm_create)
 int MPI_Intercomm_create(MPI_Comm handle, int leader, MPI_Comm bridge, int remote_leader, int tag, MPI_Comm *result)
 {
   BEGIN(Intercomm_create, handle, handle, leader, bridge, remote_leader, tag, result)
-  CHECK(leader >= 0 && leader < c->size, handle, MPI_ERR_RANK);
+  CHECK(leader >= 0 && leader < c->size, handle, rank_error(c, "leader", leader));
   int remote_size = 0, *remote = NULL;
   if (c->rank == leader) {
     struct communicator *by = communicator_of(bridge);
-    CHECK(by, handle, MPI_ERR_COMM);
-    CHECK(remote_leader >= 0 && remote_leader < peers(by), handle, MPI_ERR_RANK);
+    CHECK(by, handle, communicator_error(bridge));
+    CHECK(remote_leader >= 0 && remote_leader < peers(by), handle, rank_error(by, "remote leader", remote_leader));
     send_members(by, peer_world(by, remote_leader), tag, c->world, c->size);
     remote = receive_members(by, peer_world(by, remote_leader), tag, &remote_size);
   }
@@ -431,7 +431,7 @@ INTERPOSE(Intercomm_merge)
 int MPI_Intercomm_merge(MPI_Comm handle, int high, MPI_Comm *result)
 {
   BEGIN(Intercomm_merge, handle, handle, high, result)
-  CHECK(c->remote, handle, MPI_ERR_COMM);
+  CHECK(c->remote, handle, communicator_error(handle));
   struct table *table = exchange(c, COLL_ALLGATHER, &high, sizeof high, sizeof high);
   int remote_high = *(int *)contribution(table, c->is_lower ? c->size : 0), size = c->size + c->remote_size;
   release(table);

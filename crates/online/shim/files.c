@@ -38,7 +38,7 @@ int MPI_File_open(MPI_Comm handle, const char *name, int mode, MPI_Info info, MP
 {
   CALL(File_open, handle, name, mode, info, result)
   struct communicator *c = communicator_of(handle);
-  CHECK(c && !c->remote, MPI_COMM_WORLD, MPI_ERR_COMM);
+  CHECK(c && !c->remote, MPI_COMM_WORLD, communicator_error(handle));
   int own_mode = mode & ~MPI_MODE_DELETE_ON_CLOSE, error = MPI_SUCCESS;
   struct opening opening = {0, MPI_SUCCESS};
   static int32_t opened;

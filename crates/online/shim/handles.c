@@ -203,10 +203,15 @@ static int comparison(int n, const int *a, int m, const int *b)
   return MPI_SIMILAR;
 }
 
+static int member_error(const struct group *group, int rank)
+{
+  return explained_error(MPI_ERR_RANK, "the rank is %d, and the group has the ranks 0 to %d", rank, group->size - 1);
+}
+
 #define GROUP(name, handle)                                                                                                              \
   struct group *name = group_of(handle);                                                                                                 \
   if (!name)                                                                                                                             \
-    return raise_error(MPI_COMM_WORLD, MPI_ERR_GROUP);
+    return RAISE(MPI_COMM_WORLD, group_error(handle));
 
 INTERPOSE(Group_size)
 int MPI_Group_size(MPI_Group handle, int *size)
@@ -244,7 +249,7 @@ int MPI_Group_translate_ranks(MPI_Group from, int n, const int ranks[], MPI_Grou
   GROUP(b, to)
   for (int i = 0; i < n; i++) {
     if (ranks[i] != MPI_PROC_NULL && (ranks[i] < 0 || ranks[i] >= a->size))
-      return raise_error(MPI_COMM_WORLD, MPI_ERR_RANK);
+      return RAISE(MPI_COMM_WORLD, member_error(a, ranks[i]));
     result[i] = ranks[i] == MPI_PROC_NULL ? MPI_PROC_NULL : place(b->size, b->world, a->world[ranks[i]]);
   }
   return MPI_SUCCESS;
@@ -258,7 +263,7 @@ int MPI_Group_incl(MPI_Group handle, int n, const int ranks[], MPI_Group *result
   int world[n + 1];
   for (int i = 0; i < n; i++) {
     if (ranks[i] < 0 || ranks[i] >= group->size)
-      return raise_error(MPI_COMM_WORLD, MPI_ERR_RANK);
+      return RAISE(MPI_COMM_WORLD, member_error(group, ranks[i]));
     world[i] = group->world[ranks[i]];
   }
   *result = new_group(n, world);
@@ -273,7 +278,7 @@ int MPI_Group_excl(MPI_Group handle, int n, const int ranks[], MPI_Group *result
   int world[group->size + 1], size = 0;
   for (int i = 0; i < n; i++)
     if (ranks[i] < 0 || ranks[i] >= group->size)
-      return raise_error(MPI_COMM_WORLD, MPI_ERR_RANK);
+      return RAISE(MPI_COMM_WORLD, member_error(group, ranks[i]));
   for (int i = 0; i < group->size; i++)
     if (place(n, ranks, i) == MPI_UNDEFINED)
       world[size++] = group->world[i];
@@ -304,7 +309,7 @@ int MPI_Group_range_incl(MPI_Group handle, int n, int ranges[][3], MPI_Group *re
   LOCAL(Group_range_incl, handle, n, ranges, result)
   GROUP(group, handle)
   int ranks[group->size + 1], length = expand(n, ranges, group->size, ranks);
-  return length < 0 ? raise_error(MPI_COMM_WORLD, MPI_ERR_RANK) : MPI_Group_incl(handle, length, ranks, result);
+  return length < 0 ? RAISE(MPI_COMM_WORLD, MPI_ERR_RANK) : MPI_Group_incl(handle, length, ranks, result);
 }
 
 INTERPOSE(Group_range_excl)
@@ -313,7 +318,7 @@ int MPI_Group_range_excl(MPI_Group handle, int n, int ranges[][3], MPI_Group *re
   LOCAL(Group_range_excl, handle, n, ranges, result)
   GROUP(group, handle)
   int ranks[group->size + 1], length = expand(n, ranges, group->size, ranks);
-  return length < 0 ? raise_error(MPI_COMM_WORLD, MPI_ERR_RANK) : MPI_Group_excl(handle, length, ranks, result);
+  return length < 0 ? RAISE(MPI_COMM_WORLD, MPI_ERR_RANK) : MPI_Group_excl(handle, length, ranks, result);
 }
 
 /* The ranks of one group that are, or are not, in another one, after `length` others. */
@@ -364,7 +369,7 @@ int MPI_Comm_group(MPI_Comm handle, MPI_Group *result)
   LOCAL(Comm_group, handle, result)
   struct communicator *c = communicator_of(handle);
   if (!c)
-    return raise_error(MPI_COMM_WORLD, MPI_ERR_COMM);
+    return RAISE(MPI_COMM_WORLD, communicator_error(handle));
   *result = new_group(c->size, c->world);
   return MPI_SUCCESS;
 }
@@ -375,7 +380,7 @@ int MPI_Comm_remote_group(MPI_Comm handle, MPI_Group *result)
   LOCAL(Comm_remote_group, handle, result)
   struct communicator *c = communicator_of(handle);
   if (!c || !c->remote)
-    return raise_error(MPI_COMM_WORLD, MPI_ERR_COMM);
+    return RAISE(MPI_COMM_WORLD, communicator_error(handle));
   *result = new_group(c->remote_size, c->remote);
   return MPI_SUCCESS;
 }
@@ -386,7 +391,7 @@ int MPI_Comm_compare(MPI_Comm one, MPI_Comm other, int *result)
   LOCAL(Comm_compare, one, other, result)
   struct communicator *a = communicator_of(one), *b = communicator_of(other);
   if (!a || !b)
-    return raise_error(MPI_COMM_WORLD, MPI_ERR_COMM);
+    return RAISE(MPI_COMM_WORLD, communicator_error(a ? other : one));
   int compared = comparison(a->size, a->world, b->size, b->world);
   if (!a->remote != !b->remote)
     compared = MPI_UNEQUAL;
@@ -405,7 +410,7 @@ int MPI_Comm_compare(MPI_Comm one, MPI_Comm other, int *result)
     LOCAL(name, handle, result)                                                                                                          \
     struct communicator *c = communicator_of(handle);                                                                                    \
     if (!c)                                                                                                                              \
-      return raise_error(MPI_COMM_WORLD, MPI_ERR_COMM);                                                                                  \
+      return RAISE(MPI_COMM_WORLD, communicator_error(handle));                                                                                  \
     *result = value;                                                                                                                     \
     return MPI_SUCCESS;                                                                                                                  \
   }

@@ -6,24 +6,7 @@
 
 #define COMMUNICATOR(c, handle)                                                                                                          \
   struct communicator *c = communicator_of(handle);                                                                                      \
-  CHECK(c, MPI_COMM_WORLD, MPI_ERR_COMM)
-
-static int tag_error(int tag, bool may_be_any)
-{
-  return tag >= 0 || (may_be_any && tag == MPI_ANY_TAG) ? MPI_SUCCESS : MPI_ERR_TAG;
-}
-
-/* Checks the arguments of a message; returns the error. */
-static int message_error(struct communicator *c, int count, MPI_Datatype type, int peer, int tag, bool is_receive)
-{
-  if (count < 0)
-    return MPI_ERR_COUNT;
-  int error = type_error(type);
-  if (error)
-    return error;
-  bool is_rank = (peer >= 0 && peer < peers(c)) || peer == MPI_PROC_NULL || (is_receive && peer == MPI_ANY_SOURCE);
-  return is_rank ? tag_error(tag, is_receive) : MPI_ERR_RANK;
-}
+  CHECK(c, MPI_COMM_WORLD, communicator_error(handle))
 
 /* The buffer that the program has attached. It is not used: data are packed when they are sent. */
 static void *attached;
@@ -483,9 +466,9 @@ int MPI_Buffer_attach(void *buffer, int bytes)
 {
   LOCAL(Buffer_attach, buffer, bytes)
   if (!buffer || bytes < 0)
-    return raise_error(MPI_COMM_WORLD, MPI_ERR_ARG);
+    return RAISE(MPI_COMM_WORLD, explained_error(MPI_ERR_ARG, "the buffer is null, or has %d B", bytes));
   if (attached)
-    return raise_error(MPI_COMM_WORLD, MPI_ERR_BUFFER);
+    return RAISE(MPI_COMM_WORLD, explained_error(MPI_ERR_BUFFER, "a buffer of %d B is attached", attached_bytes));
   attached = buffer;
   attached_bytes = bytes;
   return MPI_SUCCESS;

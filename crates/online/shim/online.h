@@ -109,6 +109,8 @@ void enter(const char *call, void *site);
 int leave(MPI_Comm communicator, int error);
 /* Calls the error handler of a communicator; returns the error. */
 int raise_error(MPI_Comm communicator, int error);
+/* Raises an error in a function that takes no time, which is no call in progress. */
+#define RAISE(communicator, error) raise_in((struct call){__func__, __builtin_return_address(0)}, communicator, error)
 /* Says why the call in progress is to fail; returns the error. */
 int explained_error(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A call of the program: its name, and its return address. */
@@ -117,6 +119,7 @@ struct call {
   void *site;
 };
 
+int raise_in(struct call by, MPI_Comm communicator, int error);
 /* Returns the call in progress. */
 struct call current_call(void);
 /* Names the call in progress. */
@@ -284,6 +287,18 @@ void warn_of_made(void);
 static inline int peers(const struct communicator *c) { return c->remote ? c->remote_size : c->size; }
 static inline int peer_world(const struct communicator *c, int rank) { return (c->remote ? c->remote : c->world)[rank]; }
 int peer_rank(const struct communicator *c, int world);
+
+/* ---- errors of arguments, which say why the call fails (arguments.c) ---- */
+
+/* Of a communicator that is none, or of the wrong kind. */
+int communicator_error(MPI_Comm handle);
+int group_error(MPI_Group handle);
+/* Of a rank that a communicator does not have. */
+int rank_error(const struct communicator *c, const char *name, int rank);
+int root_error(const struct communicator *c, int root);
+int count_error(const char *name, int count);
+/* Checks the arguments of a message; returns the error. */
+int message_error(const struct communicator *c, int count, MPI_Datatype type, int peer, int tag, bool is_receive);
 
 /* ---- requests (requests.c) ---- */
 

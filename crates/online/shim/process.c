@@ -393,6 +393,19 @@ int raise_error(MPI_Comm communicator, int error)
   return error;
 }
 
+int raise_in(struct call by, MPI_Comm communicator, int error)
+{
+  bool is_inner = own->call[0] != 0;
+  if (!is_inner) {
+    strncpy(own->call, by.name, sizeof own->call - 1);
+    own->site = (uint64_t)by.site;
+  }
+  error = raise_error(communicator, error);
+  if (!is_inner)
+    own->call[0] = 0;
+  return error;
+}
+
 /* ---- start ---- */
 
 static bool map_memory(const char *descriptor)

@@ -430,7 +430,7 @@ INTERPOSE(Waitall)
 int MPI_Waitall(int n, MPI_Request handles[], MPI_Status statuses[])
 {
   CALL(Waitall, n, handles, statuses)
-  CHECK(n >= 0, MPI_COMM_WORLD, MPI_ERR_ARG);
+  CHECK(n >= 0, MPI_COMM_WORLD, explained_error(MPI_ERR_ARG, "the number of requests is %d", n));
   MPI_Comm communicator = communicator_of_requests(n, handles);
   ask(OP_WAITALL, list_requests(n, handles).asked);
   RETURN(communicator, end_all(n, handles, statuses));
@@ -440,7 +440,7 @@ INTERPOSE(Waitany)
 int MPI_Waitany(int n, MPI_Request handles[], int *index, MPI_Status *status)
 {
   CALL(Waitany, n, handles, index, status)
-  CHECK(n >= 0, MPI_COMM_WORLD, MPI_ERR_ARG);
+  CHECK(n >= 0, MPI_COMM_WORLD, explained_error(MPI_ERR_ARG, "the number of requests is %d", n));
   MPI_Comm communicator = communicator_of_requests(n, handles);
   struct batch batch = list_requests(n, handles);
   int error = MPI_SUCCESS;
@@ -483,7 +483,7 @@ INTERPOSE(Waitsome)
 int MPI_Waitsome(int n, MPI_Request handles[], int *number, int indices[], MPI_Status statuses[])
 {
   CALL(Waitsome, n, handles, number, indices, statuses)
-  CHECK(n >= 0, MPI_COMM_WORLD, MPI_ERR_ARG);
+  CHECK(n >= 0, MPI_COMM_WORLD, explained_error(MPI_ERR_ARG, "the number of requests is %d", n));
   MPI_Comm communicator = communicator_of_requests(n, handles);
   struct batch batch = list_requests(n, handles);
   if (batch.active == 0 && batch.others == 0) {
@@ -520,7 +520,7 @@ INTERPOSE(Testall)
 int MPI_Testall(int n, MPI_Request handles[], int *flag, MPI_Status statuses[])
 {
   CALL(Testall, n, handles, flag, statuses)
-  CHECK(n >= 0, MPI_COMM_WORLD, MPI_ERR_ARG);
+  CHECK(n >= 0, MPI_COMM_WORLD, explained_error(MPI_ERR_ARG, "the number of requests is %d", n));
   MPI_Comm communicator = communicator_of_requests(n, handles);
   ask(OP_TESTALL, list_requests(n, handles).asked);
   *flag = 1;
@@ -540,7 +540,7 @@ INTERPOSE(Testany)
 int MPI_Testany(int n, MPI_Request handles[], int *index, int *flag, MPI_Status *status)
 {
   CALL(Testany, n, handles, index, flag, status)
-  CHECK(n >= 0, MPI_COMM_WORLD, MPI_ERR_ARG);
+  CHECK(n >= 0, MPI_COMM_WORLD, explained_error(MPI_ERR_ARG, "the number of requests is %d", n));
   MPI_Comm communicator = communicator_of_requests(n, handles);
   struct batch batch = list_requests(n, handles);
   int error = MPI_SUCCESS;
@@ -562,7 +562,7 @@ INTERPOSE(Testsome)
 int MPI_Testsome(int n, MPI_Request handles[], int *number, int indices[], MPI_Status statuses[])
 {
   CALL(Testsome, n, handles, number, indices, statuses)
-  CHECK(n >= 0, MPI_COMM_WORLD, MPI_ERR_ARG);
+  CHECK(n >= 0, MPI_COMM_WORLD, explained_error(MPI_ERR_ARG, "the number of requests is %d", n));
   MPI_Comm communicator = communicator_of_requests(n, handles);
   struct batch batch = list_requests(n, handles);
   if (batch.active == 0 && batch.others == 0) {

@@ -89,10 +89,10 @@ void free_topology(struct topology *t)
 #define TOPOLOGY(handle, kind_)                                                                                                          \
   struct communicator *c = communicator_of(handle);                                                                                      \
   if (!c)                                                                                                                                \
-    return raise_error(MPI_COMM_WORLD, MPI_ERR_COMM);                                                                                    \
+    return RAISE(MPI_COMM_WORLD, communicator_error(handle));                                                                                    \
   struct topology *t = c->topology;                                                                                                      \
   if (!t || t->kind != (kind_))                                                                                                          \
-    return raise_error(handle, MPI_ERR_TOPOLOGY);
+    return RAISE(handle, MPI_ERR_TOPOLOGY);
 #define GRID(handle) TOPOLOGY(handle, MPI_CART)
 
 static int nodes_of(int dimensions, const int *sizes)
@@ -130,7 +130,7 @@ int MPI_Cart_create(MPI_Comm handle, int dimensions, const int sizes[], const in
 {
   CALL(Cart_create, handle, dimensions, sizes, periods, reorder, result)
   struct communicator *c = communicator_of(handle);
-  CHECK(c && !c->remote, MPI_COMM_WORLD, MPI_ERR_COMM);
+  CHECK(c && !c->remote, MPI_COMM_WORLD, communicator_error(handle));
   CHECK(dimensions >= 0, handle, MPI_ERR_DIMS);
   for (int i = 0; i < dimensions; i++)
     CHECK(sizes[i] > 0, handle, MPI_ERR_DIMS);
@@ -182,7 +182,7 @@ int MPI_Cart_coords(MPI_Comm handle, int rank, int most, int at[])
   LOCAL(Cart_coords, handle, rank, most, at)
   GRID(handle)
   if (rank < 0 || rank >= c->size)
-    return raise_error(handle, MPI_ERR_RANK);
+    return RAISE(handle, rank_error(c, "rank", rank));
   int all[t->dimensions + 1];
   coordinates(t, rank, all);
   memcpy(at, all, (most < t->dimensions ? most : t->dimensions) * sizeof *at);
@@ -195,7 +195,7 @@ int MPI_Cart_rank(MPI_Comm handle, const int at[], int *rank)
   LOCAL(Cart_rank, handle, at, rank)
   GRID(handle)
   *rank = rank_at(t, at);
-  return *rank == MPI_PROC_NULL ? raise_error(handle, MPI_ERR_RANK) : MPI_SUCCESS;
+  return *rank == MPI_PROC_NULL ? RAISE(handle, MPI_ERR_RANK) : MPI_SUCCESS;
 }
 
 INTERPOSE(Cart_shift)
@@ -204,7 +204,7 @@ int MPI_Cart_shift(MPI_Comm handle, int direction, int distance, int *source, in
   LOCAL(Cart_shift, handle, direction, distance, source, destination)
   GRID(handle)
   if (direction < 0 || direction >= t->dimensions)
-    return raise_error(handle, MPI_ERR_DIMS);
+    return RAISE(handle, MPI_ERR_DIMS);
   int at[t->dimensions + 1];
   coordinates(t, c->rank, at);
   at[direction] += distance;
@@ -229,7 +229,7 @@ int MPI_Cart_map(MPI_Comm handle, int dimensions, const int sizes[], const int p
   LOCAL(Cart_map, handle, dimensions, sizes, periods, rank)
   struct communicator *c = communicator_of(handle);
   if (!c)
-    return raise_error(MPI_COMM_WORLD, MPI_ERR_COMM);
+    return RAISE(MPI_COMM_WORLD, communicator_error(handle));
   *rank = c->rank < nodes_of(dimensions, sizes) ? c->rank : MPI_UNDEFINED;
   return MPI_SUCCESS;
 }
@@ -240,7 +240,7 @@ int MPI_Topo_test(MPI_Comm handle, int *kind)
   LOCAL(Topo_test, handle, kind)
   struct communicator *c = communicator_of(handle);
   if (!c)
-    return raise_error(MPI_COMM_WORLD, MPI_ERR_COMM);
+    return RAISE(MPI_COMM_WORLD, communicator_error(handle));
   *kind = c->topology ? c->topology->kind : MPI_UNDEFINED;
   return MPI_SUCCESS;
 }
@@ -252,7 +252,7 @@ int MPI_Graph_create(MPI_Comm handle, int nodes, const int ends[], const int edg
 {
   CALL(Graph_create, handle, nodes, ends, edges, reorder, result)
   struct communicator *c = communicator_of(handle);
-  CHECK(c && !c->remote, MPI_COMM_WORLD, MPI_ERR_COMM);
+  CHECK(c && !c->remote, MPI_COMM_WORLD, communicator_error(handle));
   CHECK(nodes >= 0 && nodes <= c->size, handle, MPI_ERR_ARG);
   struct communicator *graph = make_communicator(c, 0, nodes, c->world, result);
   if (graph)
@@ -289,7 +289,7 @@ int MPI_Graph_neighbors_count(MPI_Comm handle, int rank, int *number)
   LOCAL(Graph_neighbors_count, handle, rank, number)
   TOPOLOGY(handle, MPI_GRAPH)
   if (rank < 0 || rank >= t->nodes)
-    return raise_error(handle, MPI_ERR_RANK);
+    return RAISE(handle, rank_error(c, "rank", rank));
   *number = t->ends[rank] - edges_begin(t, rank);
   return MPI_SUCCESS;
 }
@@ -300,7 +300,7 @@ int MPI_Graph_neighbors(MPI_Comm handle, int rank, int most, int neighbors[])
   LOCAL(Graph_neighbors, handle, rank, most, neighbors)
   TOPOLOGY(handle, MPI_GRAPH)
   if (rank < 0 || rank >= t->nodes)
-    return raise_error(handle, MPI_ERR_RANK);
+    return RAISE(handle, rank_error(c, "rank", rank));
   int length = t->ends[rank] - edges_begin(t, rank);
   memcpy(neighbors, t->edges + edges_begin(t, rank), (most < length ? most : length) * sizeof *neighbors);
   return MPI_SUCCESS;
@@ -312,7 +312,7 @@ int MPI_Graph_map(MPI_Comm handle, int nodes, const int ends[], const int edges[
   LOCAL(Graph_map, handle, nodes, ends, edges, rank)
   struct communicator *c = communicator_of(handle);
   if (!c)
-    return raise_error(MPI_COMM_WORLD, MPI_ERR_COMM);
+    return RAISE(MPI_COMM_WORLD, communicator_error(handle));
   *rank = c->rank < nodes ? c->rank : MPI_UNDEFINED;
   return MPI_SUCCESS;
 }
@@ -323,7 +323,7 @@ int MPI_Dist_graph_create_adjacent(MPI_Comm handle, int in, const int sources[],
 {
   CALL(Dist_graph_create_adjacent, handle, in, sources, source_weights, out, destinations, destination_weights, info, reorder, result)
   struct communicator *c = communicator_of(handle);
-  CHECK(c && !c->remote, MPI_COMM_WORLD, MPI_ERR_COMM);
+  CHECK(c && !c->remote, MPI_COMM_WORLD, communicator_error(handle));
   CHECK(in >= 0 && out >= 0, handle, MPI_ERR_ARG);
   struct communicator *graph = make_communicator(c, 0, c->size, c->world, result);
   int is_weighted = source_weights != MPI_UNWEIGHTED && destination_weights != MPI_UNWEIGHTED;
@@ -367,7 +367,7 @@ int MPI_Dist_graph_create(MPI_Comm handle, int n, const int sources[], const int
 {
   CALL(Dist_graph_create, handle, n, sources, degrees, destinations, weights, info, reorder, result)
   struct communicator *c = communicator_of(handle);
-  CHECK(c && !c->remote, MPI_COMM_WORLD, MPI_ERR_COMM);
+  CHECK(c && !c->remote, MPI_COMM_WORLD, communicator_error(handle));
   int length = 0, is_weighted = weights != MPI_UNWEIGHTED;
   for (int i = 0; i < n; i++)
     length += degrees[i];

@@ -176,7 +176,7 @@ static struct window *new_window(struct communicator *c, MPI_Win handle, void *b
 #define BEGIN(name, handle, ...)                                                                                                         \
   CALL(name, __VA_ARGS__)                                                                                                                \
   struct communicator *c = communicator_of(handle);                                                                                      \
-  CHECK(c && !c->remote, MPI_COMM_WORLD, MPI_ERR_COMM);
+  CHECK(c && !c->remote, MPI_COMM_WORLD, communicator_error(handle));
 
 INTERPOSE(Win_create)
 int MPI_Win_create(void *base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm handle, MPI_Win *result)
@@ -463,13 +463,13 @@ static void accumulate_data(const void *from, int count, MPI_Datatype type, stru
 static int access_error(struct window *w, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type)
 {
   if (count < 0 || target_count < 0)
-    return MPI_ERR_COUNT;
+    return count_error(count < 0 ? "count" : "count of the target", count < 0 ? count : target_count);
   int error = type_error(type);
   error = error ? error : type_error(target_type);
   if (error)
     return error;
   if (target < 0 || target >= w->c->size)
-    return MPI_ERR_RANK;
+    return rank_error(w->c, "target", target);
   if (!has_epoch(w, target))
     return explained_error(MPI_ERR_RMA_SYNC, "the target is accessed in no epoch: call MPI_Win_fence, MPI_Win_start or MPI_Win_lock first");
   if (packed_size(count, type) != packed_size(target_count, target_type))
@@ -622,7 +622,7 @@ int MPI_Win_post(MPI_Group origins, int assertion, MPI_Win handle)
   CALL(Win_post, origins, assertion, handle)
   WINDOW(handle);
   struct group *group = group_of(origins);
-  CHECK(group, MPI_COMM_WORLD, MPI_ERR_GROUP);
+  CHECK(group, MPI_COMM_WORLD, group_error(origins));
   CHECK_EPOCH(!w->is_posted, "the epoch of MPI_Win_post is open");
   w->is_posted = true;
   post(group_call(w, WINDOW_POST, group));
@@ -635,7 +635,7 @@ int MPI_Win_start(MPI_Group targets, int assertion, MPI_Win handle)
   CALL(Win_start, targets, assertion, handle)
   WINDOW(handle);
   struct group *group = group_of(targets);
-  CHECK(group, MPI_COMM_WORLD, MPI_ERR_GROUP);
+  CHECK(group, MPI_COMM_WORLD, group_error(targets));
   CHECK_EPOCH(!w->is_started && !locks(w), "the epoch of a lock or of MPI_Win_start is open");
   w->is_started = true;
   w->opening = current_call();
@@ -710,7 +710,7 @@ int MPI_Win_lock(int type, int target, int assertion, MPI_Win handle)
   CALL(Win_lock, type, target, assertion, handle)
   WINDOW(handle);
   CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, MPI_COMM_WORLD, MPI_ERR_LOCKTYPE);
-  CHECK(target == MPI_PROC_NULL || (target >= 0 && target < w->c->size), MPI_COMM_WORLD, MPI_ERR_RANK);
+  CHECK(target == MPI_PROC_NULL || (target >= 0 && target < w->c->size), MPI_COMM_WORLD, rank_error(w->c, "target", target));
   if (target != MPI_PROC_NULL) {
     CHECK_EPOCH(!w->is_locked[target] && !w->are_locked && !w->is_started, "an epoch with the target is open");
     w->is_locked[target] = true;
@@ -725,7 +725,7 @@ int MPI_Win_unlock(int target, MPI_Win handle)
 {
   CALL(Win_unlock, target, handle)
   WINDOW(handle);
-  CHECK(target == MPI_PROC_NULL || (target >= 0 && target < w->c->size), MPI_COMM_WORLD, MPI_ERR_RANK);
+  CHECK(target == MPI_PROC_NULL || (target >= 0 && target < w->c->size), MPI_COMM_WORLD, rank_error(w->c, "target", target));
   if (target != MPI_PROC_NULL) {
     CHECK_EPOCH(w->is_locked[target], "the target is not locked by MPI_Win_lock");
     w->is_locked[target] = false;
@@ -760,7 +760,7 @@ int MPI_Win_unlock_all(MPI_Win handle)
 static int flush(enum window_call call, int target, MPI_Win handle)
 {
   WINDOW(handle);
-  CHECK(target == MPI_PROC_NULL || (target >= 0 && target < w->c->size), MPI_COMM_WORLD, MPI_ERR_RANK);
+  CHECK(target == MPI_PROC_NULL || (target >= 0 && target < w->c->size), MPI_COMM_WORLD, rank_error(w->c, "target", target));
   if (target != MPI_PROC_NULL) {
     CHECK_EPOCH(locks(w), "the window is not locked");
     synchronise(w, call, target);

@@ -72,3 +72,43 @@ fn types_that_are_not_committed_are_errors() {
     let fails = program.command(2, &[]).arg("fatally").assert().code(1);
     fails.stderr(contains(why).and(contains("MPI_ERR_TYPE: invalid datatype: it is not committed")));
 }
+
+/// A call that fails says which of its arguments is wrong, what it is, and what there is.
+#[test]
+fn wrong_arguments_are_named() {
+    let body = "int x = 0, y, counts[2] = {1, -3}, places[2] = {0, 0}, which = atoi(argv[1]);\n\
+        MPI_Comm copy, freed; MPI_Request request; MPI_Group group; MPI_Status status;\n\
+        MPI_Comm_group(MPI_COMM_WORLD, &group); MPI_Comm_dup(MPI_COMM_WORLD, &copy); freed = copy; MPI_Comm_free(&copy);\n\
+        if (which == 0) MPI_Send(&x, 1, MPI_INT, 77, 0, MPI_COMM_WORLD);\n\
+        if (which == 1) MPI_Recv(&x, 1, MPI_INT, 0, -7, MPI_COMM_WORLD, &status);\n\
+        if (which == 2) MPI_Sendrecv(&x, 1, MPI_INT, 0, 0, &y, 1, MPI_INT, 6, 0, MPI_COMM_WORLD, &status);\n\
+        if (which == 3) MPI_Bcast(&x, 1, MPI_INT, 9, MPI_COMM_WORLD);\n\
+        if (which == 4) MPI_Iallreduce(&x, &y, -1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);\n\
+        if (which == 5) MPI_Alltoallv(&x, counts, places, MPI_INT, &y, counts, places, MPI_INT, MPI_COMM_WORLD);\n\
+        if (which == 6) MPI_Barrier(MPI_COMM_NULL);\n\
+        if (which == 7) MPI_Barrier(freed);\n\
+        if (which == 8) MPI_Comm_rank(MPI_COMM_NULL, &x);\n\
+        if (which == 9) MPI_Group_translate_ranks(group, 1, (int[]){4}, group, &y);\n\
+        if (which == 10) MPI_Gather(&x, 1, MPI_INT, &y, 1, MPI_INT, 1, MPI_COMM_SELF);";
+    let Some(program) = Program::with_body(body) else { return };
+    let cases = [
+        (
+            "Send",
+            "MPI_ERR_RANK: invalid rank: the destination is 77, and communicator 0 has the ranks 0 to 1",
+        ),
+        ("Recv", "the tag of the receive is -7"),
+        ("Sendrecv", "the source is 6, and communicator 0 has the ranks 0 to 1"),
+        ("Bcast", "the root is 9, and communicator 0 has the ranks 0 to 1"),
+        ("Iallreduce", "MPI_ERR_COUNT: invalid count argument: the count is -1"),
+        ("Alltoallv", "the count is -3"),
+        ("Barrier", "the communicator is MPI_COMM_NULL"),
+        ("Barrier", "there is no such communicator: perhaps it was freed"),
+        ("Comm_rank", "the communicator is MPI_COMM_NULL"),
+        ("Group_translate_ranks", "the rank is 4, and the group has the ranks 0 to 1"),
+        ("Gather", "the root is 1, and communicator 1 has the ranks 0 to 0"),
+    ];
+    for (which, (name, why)) in cases.iter().enumerate() {
+        let fails = program.command(2, &[]).arg(which.to_string()).assert().code(1);
+        fails.stderr(contains(format!("in MPI_{name} (called from /")).and(contains(*why)));
+    }
+}
