@@ -38,6 +38,9 @@ struct collective {
   bool is_slice;
   int skipped;
   struct neighbors neighbors;
+  /* what it sends is not to be changed before its end, and is kept for this */
+  bool is_watched;
+  struct sent *sent;
   /* of its arguments */
   int error;
 };
@@ -199,6 +202,35 @@ static int finish_allreduce(struct collective *o, struct table *table)
 static int finish_scan(struct collective *o, struct table *table) { return reduce(o, table, 0, o->c->rank + 1); }
 static int finish_exscan(struct collective *o, struct table *table) { return reduce(o, table, 0, o->c->rank); }
 
+/* ---- buffers ---- */
+
+/* Buffers of which each receiver gets a part. */
+struct buffers {
+  const char *from;
+  const int *counts, *displacements;
+  /* in bytes, in place of displacements */
+  const MPI_Aint *offsets;
+  const MPI_Datatype *types;
+  int count;
+  MPI_Datatype type;
+};
+
+static MPI_Datatype type_for(const struct buffers *b, int to) { return b->types ? b->types[to] : b->type; }
+static int count_for(const struct buffers *b, int to) { return b->counts ? b->counts[to] : b->count; }
+
+static uint64_t bytes_for(const struct buffers *b, int to)
+{
+  return type_for(b, to) == MPI_DATATYPE_NULL ? 0 : packed_size(count_for(b, to), type_for(b, to));
+}
+
+static const char *data_for(const struct buffers *b, int to)
+{
+  if (b->offsets)
+    return b->from + b->offsets[to];
+  ptrdiff_t distance = b->displacements ? b->displacements[to] : (ptrdiff_t)to * b->count;
+  return b->from + distance * (b->types ? 1 : extent_of(b->type));
+}
+
 /* ---- start and end ---- */
 
 static int *copied(const int *numbers, int length)
@@ -210,6 +242,69 @@ static int *copied(const int *numbers, int length)
   return copy;
 }
 
+static MPI_Aint *copied_offsets(const MPI_Aint *offsets, int length)
+{
+  return offsets ? memcpy(malloc((length + 1) * sizeof *offsets), offsets, length * sizeof *offsets) : NULL;
+}
+
+static MPI_Datatype *kept_types(const MPI_Datatype *types, int length)
+{
+  if (!types)
+    return NULL;
+  MPI_Datatype *copy = malloc((length + 1) * sizeof *copy);
+  for (int i = 0; i < length; i++)
+    copy[i] = keep_type(types[i]);
+  return copy;
+}
+
+static void drop_types(MPI_Datatype *types, int length)
+{
+  for (int i = 0; types && i < length; i++)
+    drop_type(types[i]);
+  free(types);
+}
+
+/* What a nonblocking operation sends, and the hash of its contents at the begin. */
+struct sent {
+  struct buffers buffers;
+  int parts;
+  uint64_t contents;
+};
+
+static uint64_t contents_of_parts(const struct buffers *b, int n)
+{
+  uint64_t contents = 0;
+  for (int i = 0; i < n; i++)
+    if (bytes_for(b, i) > 0)
+      contents = 31 * contents + contents_of(data_for(b, i), count_for(b, i), type_for(b, i));
+  return contents;
+}
+
+static void keep_sent(struct collective *o, const struct buffers *b, int n)
+{
+  o->sent = malloc(sizeof *o->sent);
+  *o->sent = (struct sent){*b, n, contents_of_parts(b, n)};
+  o->sent->buffers.counts = copied(b->counts, n);
+  o->sent->buffers.displacements = copied(b->displacements, n);
+  o->sent->buffers.offsets = copied_offsets(b->offsets, n);
+  o->sent->buffers.types = kept_types(b->types, n);
+  o->sent->buffers.type = keep_type(b->type);
+}
+
+static void drop_sent(struct sent *sent)
+{
+  if (!sent)
+    return;
+  drop_types((MPI_Datatype *)sent->buffers.types, sent->parts);
+  drop_type(sent->buffers.type);
+  free((void *)sent->buffers.counts);
+  free((void *)sent->buffers.displacements);
+  free((void *)sent->buffers.offsets);
+  free(sent);
+}
+
+bool has_changed(const struct collective *o) { return o->sent && contents_of_parts(&o->sent->buffers, o->sent->parts) != o->sent->contents; }
+
 /* Keeps the arguments of a nonblocking operation: the program may free them. */
 static struct collective *kept(const struct collective *o)
 {
@@ -219,13 +314,8 @@ static struct collective *kept(const struct collective *o)
   n = o->kind == COLL_NEIGHBOR ? o->neighbors.in : n;
   copy->counts = copied(o->counts, n);
   copy->displacements = copied(o->displacements, n);
-  if (o->offsets)
-    copy->offsets = memcpy(malloc((n + 1) * sizeof *copy->offsets), o->offsets, n * sizeof *copy->offsets);
-  if (o->types) {
-    copy->types = calloc(n + 1, sizeof *copy->types);
-    for (int i = 0; i < n; i++)
-      copy->types[i] = keep_type(o->types[i]);
-  }
+  copy->offsets = copied_offsets(o->offsets, n);
+  copy->types = kept_types(o->types, n);
   copy->type = keep_type(o->type);
   return copy;
 }
@@ -233,13 +323,11 @@ static struct collective *kept(const struct collective *o)
 static void forget(struct collective *o)
 {
   int n = o->kind == COLL_NEIGHBOR ? o->neighbors.in : peers(o->c);
-  for (int i = 0; o->types && i < n; i++)
-    drop_type(o->types[i]);
+  drop_types(o->types, n);
   drop_type(o->type);
   free(o->counts);
   free(o->displacements);
   free(o->offsets);
-  free(o->types);
   free(o);
 }
 
@@ -248,6 +336,7 @@ static int finish(struct collective *o, uint64_t offset)
   struct table *table = (struct table *)((char *)shared + offset);
   int error = o->finish(o, table);
   release(table);
+  drop_sent(o->sent);
   free(o->neighbors.sources);
   free(o->neighbors.destinations);
   return error;
@@ -359,33 +448,6 @@ struct table *exchange(struct communicator *c, enum collective_kind kind, const 
 
 /* ---- contributions ---- */
 
-/* Buffers of which each receiver gets a part. */
-struct buffers {
-  const char *from;
-  const int *counts, *displacements;
-  /* in bytes, in place of displacements */
-  const MPI_Aint *offsets;
-  const MPI_Datatype *types;
-  int count;
-  MPI_Datatype type;
-};
-
-static MPI_Datatype type_for(const struct buffers *b, int to) { return b->types ? b->types[to] : b->type; }
-static int count_for(const struct buffers *b, int to) { return b->counts ? b->counts[to] : b->count; }
-
-static uint64_t bytes_for(const struct buffers *b, int to)
-{
-  return type_for(b, to) == MPI_DATATYPE_NULL ? 0 : packed_size(count_for(b, to), type_for(b, to));
-}
-
-static const char *data_for(const struct buffers *b, int to)
-{
-  if (b->offsets)
-    return b->from + b->offsets[to];
-  ptrdiff_t distance = b->displacements ? b->displacements[to] : (ptrdiff_t)to * b->count;
-  return b->from + distance * (b->types ? 1 : extent_of(b->type));
-}
-
 /* Checks counts, and the types of the parts that are not empty. */
 static void check_parts(struct collective *o, const struct buffers *b, int n)
 {
@@ -415,6 +477,8 @@ static void contribute_parts(struct collective *o, const struct buffers *b, int 
   if (receivers)
     memcpy(part_begin(parts, n), receivers, bytes[n]);
   free(bytes);
+  if (o->is_watched)
+    keep_sent(o, b, n);
 }
 
 static void contribute(struct collective *o, const void *from, int count, MPI_Datatype type)
@@ -512,6 +576,7 @@ static void receive_into(struct collective *o, finish_function *finish, void *to
   int MPI_##iname(UNPACK parameters, MPI_Comm handle, MPI_Request *request)                                                              \
   {                                                                                                                                      \
     BEGIN(iname, handle, UNPACK arguments, handle, request)                                                                              \
+    o.is_watched = shared->checks_buffers;                                                                                               \
     body;                                                                                                                                \
     RETURN(handle, run(&o, request));                                                                                                    \
   }

@@ -333,6 +333,8 @@ struct request *request_at(uint32_t index);
 uint32_t request_index(MPI_Request handle);
 /* Notes the contents of the buffer of a message that has been posted, where that is asked for. */
 void watch_buffer(uint32_t index, const void *buffer, uint64_t count, MPI_Datatype type);
+/* Returns a hash of data. */
+uint64_t contents_of(const void *buffer, uint64_t count, MPI_Datatype type);
 /* Frees the number of a request that is complete. */
 void release_request(uint32_t index);
 void warn_of_requests(void);
@@ -350,6 +352,8 @@ struct table *exchange(struct communicator *c, enum collective_kind kind, const 
 void *contribution(struct table *table, int member);
 void release(struct table *table);
 int finish_collective(struct collective *collective, uint64_t table);
+/* Returns whether the program has changed what a nonblocking operation sends, where that is watched. */
+bool has_changed(const struct collective *collective);
 
 /* ---- communicators (communicators.c) ---- */
 

@@ -203,7 +203,7 @@ static bool is_complete(uint32_t index) { return requests[index].is_done || own-
 
 /* ---- buffers of pending messages ---- */
 
-static uint64_t contents_of(const void *buffer, uint64_t count, MPI_Datatype type)
+uint64_t contents_of(const void *buffer, uint64_t count, MPI_Datatype type)
 {
   uint64_t bytes = packed_size(count, type), hash = 0xcbf29ce484222325;
   unsigned char *packed = malloc(bytes + 1);
@@ -266,7 +266,12 @@ void watch_buffer(uint32_t index, const void *buffer, uint64_t count, MPI_Dataty
 static void check_buffer(struct request *request)
 {
   static bool has_warned;
-  if (!request->is_watched || has_warned || contents_of(request->buffer, request->count, request->type) == request->contents)
+  if (has_warned)
+    return;
+  bool is_changed = request->kind == REQUEST_COLLECTIVE
+                        ? has_changed(request->collective)
+                        : request->is_watched && contents_of(request->buffer, request->count, request->type) != request->contents;
+  if (!is_changed)
     return;
   has_warned = true;
   warn(request->made_by, "the program has changed the buffer of %s before its request was completed", request->made_by.name);

@@ -112,3 +112,30 @@ fn wrong_arguments_are_named() {
         fails.stderr(contains(format!("in MPI_{name} (called from /")).and(contains(*why)));
     }
 }
+
+/// What nonblocking collective operations send is not to be changed before their end, and afterwards it may be.
+#[test]
+fn changed_buffers_of_pending_collectives_are_named() {
+    let body = "int data[8] = {0}, got[8], all[8] = {0}, ones[2] = {1, 1}, bytes[2] = {0, 16}, ints[2] = {3, 7}, which = atoi(argv[1]);\n\
+        MPI_Request requests[4]; MPI_Datatype ends, types[2]; MPI_Comm ring;\n\
+        MPI_Type_vector(2, 1, 2, MPI_INT, &ends); MPI_Type_commit(&ends); types[0] = types[1] = ends;\n\
+        MPI_Cart_create(MPI_COMM_WORLD, 1, &size, (int[]){1}, 0, &ring);\n\
+        for (int step = 0; step < 2; step++) {\ndata[0] = data[3] = step; all[2] = 7;\n\
+        MPI_Ibcast(all, 1, ends, 1, MPI_COMM_WORLD, &requests[0]);\n\
+        MPI_Iallreduce(MPI_IN_PLACE, all + 4, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[1]);\n\
+        MPI_Ialltoallw(data, ones, bytes, types, got, ones, bytes, types, MPI_COMM_WORLD, &requests[2]);\n\
+        MPI_Ineighbor_alltoallv(data, ones, ints, MPI_INT, got + 6, ones, (int[]){0, 1}, MPI_INT, ring, &requests[3]);\n\
+        data[1] = data[5] = all[1] = 9;\n\
+        if (which == 1) all[2] = 8;\nif (which == 2) all[7] = 8;\nif (which == 3) data[6] = 8;\nif (which == 4) data[7] = 8;\n\
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);\n}\nMPI_Type_free(&ends); MPI_Comm_free(&ring);";
+    let said = "the program has changed the buffer of";
+    let Some(program) = Program::with_body(body) else { return };
+    let run = |which: &str, flags: &[&str]| program.command(2, flags).arg(which).assert().success();
+    let check = ["--set", "online.check_buffers=true"];
+    let calls = ["rank 1: ", "MPI_Iallreduce", "MPI_Ialltoallw", "MPI_Ineighbor_alltoallv"];
+    for (which, call) in (1..).zip(calls) {
+        run(&which.to_string(), &check).stderr(contains(said).and(contains(call)));
+        run(&which.to_string(), &[]).stderr(contains(said).not());
+    }
+    run("0", &check).stderr(contains(said).not());
+}

@@ -28,7 +28,7 @@ pub struct OnlineSection {
     /// Part of the time since the first failed [poll](online.md#time) of a row for which further ones fail unasked, at most 1 ms.
     #[schemars(extend("default" = 0))]
     pub poll_tolerance: Option<f64>,
-    /// Warnings of buffers that the program changes while a nonblocking message is [pending](online.md#errors), or that one being received shares with another.
+    /// Warnings of buffers that the program changes while a nonblocking operation is [pending](online.md#errors), or that a message being received shares with another.
     #[schemars(extend("default" = false))]
     pub check_buffers: Option<bool>,
 }
