@@ -20,6 +20,8 @@ mod oracle;
 mod regions;
 #[path = "online/samples.rs"]
 mod samples;
+#[path = "online/signatures.rs"]
+mod signatures;
 #[path = "online/truncation.rs"]
 mod truncation;
 #[path = "online/windows.rs"]

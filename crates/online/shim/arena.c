@@ -59,7 +59,7 @@ uint64_t new_block(uint64_t bytes)
   if (!block)
     block = take_new(pool, size_class);
   block_at(block)->bytes = bytes;
-  block_at(block)->elements = 0;
+  block_at(block)->elements = (struct signature){0};
   atomic_store_explicit(&block_at(block)->is_free, 0, memory_order_relaxed);
   return block;
 }

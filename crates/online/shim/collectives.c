@@ -1,6 +1,7 @@
 /* Collective operations. Each member contributes a block of parts; the simulator lets a member go on when, by the schedule of the operation,
    what it needs has arrived; it takes its parts from the blocks of the others then. Reductions are in the order of ranks. */
 #include "online.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ typedef int finish_function(struct collective *, struct table *);
 
 struct collective {
   struct communicator *c;
+  struct call by;
   enum collective_kind kind;
   finish_function *finish;
   /* as the simulator has it: elements and their sizes, a root in ranks of both groups */
@@ -108,13 +110,13 @@ static int own_member(struct communicator *c) { return c->remote && !c->is_lower
 
 /* ---- ends of operations ---- */
 
-static int need(struct collective *o, struct parts *parts, uint64_t part, uint64_t bytes)
+static int need(int from, struct parts *parts, uint64_t part, uint64_t bytes)
 {
   if (!parts && bytes > 0)
     fail("an operation has ended before the data of all members were there: messages of a closed form or of 0 B do not order them");
-  if (parts && part_bytes(parts, part < parts->length ? part : 0) > bytes)
-    return MPI_ERR_TRUNCATE;
-  (void)o;
+  uint64_t given = parts ? part_bytes(parts, part < parts->length ? part : 0) : 0;
+  if (given > bytes)
+    return explained_error(MPI_ERR_TRUNCATE, "rank %d gives %" PRIu64 " B, and %" PRIu64 " B are expected", from, given, bytes);
   return MPI_SUCCESS;
 }
 
@@ -124,10 +126,12 @@ static int take_part(struct collective *o, struct table *table, int from, char *
 {
   struct parts *parts = parts_of(table, sender(o->c, from));
   uint64_t part = parts ? own_part(parts, o) : 0, skipped = packed_size(o->skipped, type), bytes = packed_size(count, type);
-  int error = need(o, parts, part, o->is_slice && bytes > 0 ? UINT64_MAX : bytes);
+  int error = need(from, parts, part, o->is_slice && bytes > 0 ? UINT64_MAX : bytes);
   if (parts) {
     uint64_t given = part_bytes(parts, part), rest = given > skipped ? given - skipped : 0;
-    check_elements((uint64_t)((char *)parts - (char *)shared), type, from, current_call());
+    check_signature((uint64_t)((char *)parts - (char *)shared), given, type, from, o->by);
+    if (given < bytes && !o->is_slice)
+      warn_of_less(bytes, given, from, o->by);
     unpack(part_begin(parts, part) + skipped, o->is_slice && rest > bytes ? bytes : rest, to, count, type);
   }
   return error;
@@ -448,6 +452,23 @@ struct table *exchange(struct communicator *c, enum collective_kind kind, const 
 
 /* ---- contributions ---- */
 
+/* Returns the signature of the elements of all parts; an unknown one if they differ. */
+static struct signature signature_for(const struct buffers *b, int n)
+{
+  if (!b->types)
+    return signature_of(b->type);
+  struct signature all = {0};
+  for (int i = 0; i < n; i++) {
+    if (bytes_for(b, i) == 0)
+      continue;
+    struct signature one = signature_of(type_for(b, i));
+    if (!one.is_known || (all.is_known && (one.hash != all.hash || one.length != all.length)))
+      return (struct signature){0};
+    all = one;
+  }
+  return all;
+}
+
 /* Checks counts, and the types of the parts that are not empty. */
 static void check_parts(struct collective *o, const struct buffers *b, int n)
 {
@@ -469,7 +490,7 @@ static void contribute_parts(struct collective *o, const struct buffers *b, int 
     bytes[to] = bytes_for(b, to);
   bytes[n] = n * sizeof *receivers;
   o->operation.block = new_parts(n + (receivers != NULL), bytes);
-  set_elements_of(o->operation.block, b->types ? MPI_DATATYPE_NULL : b->type);
+  set_signature(o->operation.block, signature_for(b, n));
   struct parts *parts = payload(o->operation.block);
   for (int to = 0; to < n; to++)
     if (bytes[to] > 0)
@@ -508,7 +529,7 @@ static void fill_vector(struct collective *o, int first, const struct buffers *b
   CALL(name, __VA_ARGS__)                                                                                                                \
   struct communicator *c = communicator_of(handle);                                                                                      \
   CHECK(c, MPI_COMM_WORLD, communicator_error(handle));                                                                                               \
-  struct collective o = {.c = c, .type = MPI_DATATYPE_NULL, .finish = finish_nothing};
+  struct collective o = {.c = c, .by = current_call(), .type = MPI_DATATYPE_NULL, .finish = finish_nothing};
 
 #define CHECK_DATA(count, type)                                                                                                          \
   CHECK(count >= 0, handle, count_error("count", count));                                                                                             \

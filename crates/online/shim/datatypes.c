@@ -7,8 +7,10 @@
 MPI_Datatype keep_type(MPI_Datatype type)
 {
   MPI_Datatype kept = type;
-  if (type != MPI_DATATYPE_NULL && !is_predefined(type))
+  if (type != MPI_DATATYPE_NULL && !is_predefined(type)) {
     REAL(Type_dup)(type, &kept);
+    know_as(kept, type);
+  }
   return kept;
 }
 
@@ -59,60 +61,6 @@ int MPI_Type_free(MPI_Datatype *type)
   note_freed(MADE_TYPE, KEY(*type));
   forget_type(*type);
   return REAL(Type_free)(type);
-}
-
-/* ---- kinds of elements ---- */
-
-/* Returns twice the size of the elements of which a type consists, plus one for floating-point numbers; 0 if they differ or are bytes. */
-static uint64_t elements_of(MPI_Datatype type)
-{
-  int integers, addresses, types, combiner;
-  REAL(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
-  if (combiner == MPI_COMBINER_NAMED) {
-    MPI_Count size = 0;
-    bool is_float = type == MPI_FLOAT || type == MPI_DOUBLE || type == MPI_LONG_DOUBLE || type == MPI_REAL || type == MPI_DOUBLE_PRECISION;
-    if (type == MPI_BYTE || type == MPI_PACKED)
-      return 0;
-    REAL(Type_size_x)(type, &size);
-    return 2 * (uint64_t)size + is_float;
-  }
-  if (types == 0)
-    return 0;
-  int *numbers = malloc((integers + 1) * sizeof *numbers);
-  MPI_Aint *places = malloc((addresses + 1) * sizeof *places);
-  MPI_Datatype *parts = malloc(types * sizeof *parts);
-  REAL(Type_get_contents)(type, integers, addresses, types, numbers, places, parts);
-  uint64_t kind = elements_of(parts[0]);
-  for (int i = 0; i < types; i++) {
-    kind = elements_of(parts[i]) == kind ? kind : 0;
-    drop_type(parts[i]);
-  }
-  free(numbers);
-  free(places);
-  free(parts);
-  return kind;
-}
-
-void set_elements_of(uint64_t block, MPI_Datatype type)
-{
-  block_at(block)->elements = type == MPI_DATATYPE_NULL ? 0 : elements_of(type);
-  block_at(block)->site = (uint64_t)current_call().site;
-}
-
-static const char *name_of(uint64_t elements) { return elements % 2 ? "floating-point numbers" : "integers or others"; }
-
-void check_elements(uint64_t block, MPI_Datatype type, int from, struct call by)
-{
-  static bool has_warned;
-  uint64_t sent = block_at(block)->elements, received = sent && !has_warned ? elements_of(type) : 0;
-  if (!received || sent == received)
-    return;
-  has_warned = true;
-  /* Ranks are forked by one process: addresses of one are those of all. */
-  char place[PATH_MAX] = "";
-  called_from(place, sizeof place, (void *)block_at(block)->site);
-  warn(by, "%s takes elements from rank %d that are %s of %llu B for %s of %llu B (sent by a call%s)", by.name, from,
-       name_of(sent), (unsigned long long)sent / 2, name_of(received), (unsigned long long)received / 2, place);
 }
 
 /* ---- packing ---- */

@@ -234,16 +234,23 @@ struct slot {
   struct completion completion[REQUESTS];
 };
 
+/* The sequence of the basic types of which elements consist, as signatures.c has it. */
+struct signature {
+  /* whether it is known, and the size of an element [B] */
+  uint64_t is_known, bytes;
+  /* number of its basic types, codes of the first ones, and the hash of all */
+  uint64_t length, first, hash;
+};
+
 /* Before each payload in an arena. The owner of the arena uses a free block again. */
 struct block {
   _Atomic uint32_t is_free;
   uint32_t size_class;
   uint64_t bytes;
-  /* kind of the elements of a message or of a contribution, as `elements_of` has it */
-  uint64_t elements;
+  /* of the elements of a message or of a contribution */
+  struct signature elements;
   /* the call that has packed them */
   uint64_t site;
-  uint64_t reserved[4];
 };
 
 /* Contributions of the members of a collective operation, and the result of a reduction for all of them, after those; the last one that has

@@ -29,7 +29,7 @@ static uint64_t packed_block(const void *buffer, uint64_t count, MPI_Datatype ty
 {
   uint64_t block = new_block(packed_size(count, type));
   pack(buffer, count, type, payload(block));
-  set_elements_of(block, type);
+  set_signature(block, signature_of(type));
   return block;
 }
 

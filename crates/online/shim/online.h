@@ -208,8 +208,22 @@ bool is_predefined(MPI_Datatype type);
 bool is_usable(MPI_Datatype type);
 /* Says why a type is not usable; returns the error. */
 int type_error(MPI_Datatype type);
+/* Returns its signature, one of no known elements for a type that is none. */
+struct signature signature_of(MPI_Datatype type);
+/* Knows of a copy what is known of a type. */
+void know_as(MPI_Datatype copy, MPI_Datatype type);
 /* Forgets a type that is to be freed. */
 void forget_type(MPI_Datatype type);
+
+/* ---- signatures of datatypes (signatures.c) ---- */
+
+struct signature make_signature(MPI_Datatype type);
+/* Notes of what the elements in a block consist. */
+void set_signature(uint64_t block, struct signature signature);
+/* Warns if elements in a block, of so many bytes, are others than those of the type with which they are received; once for two places. */
+void check_signature(uint64_t block, uint64_t bytes, MPI_Datatype type, int from, struct call by);
+/* Warns of a member of a collective operation that gives less than another one expects. */
+void warn_of_less(uint64_t expected, uint64_t bytes, int from, struct call by);
 
 /* ---- data (datatypes.c) ---- */
 
@@ -222,10 +236,6 @@ ptrdiff_t extent_of(MPI_Datatype type);
 /* Keeps a type that the program may free while it is needed, until it is dropped: a copy, unless it is predefined. */
 MPI_Datatype keep_type(MPI_Datatype type);
 void drop_type(MPI_Datatype type);
-/* Notes the type of the elements in a block. */
-void set_elements_of(uint64_t block, MPI_Datatype type);
-/* Warns, the first time, if the elements in a block are of another kind than the type with which they are received. */
-void check_elements(uint64_t block, MPI_Datatype type, int from, struct call by);
 
 /* ---- handles (handles.c) ---- */
 

@@ -158,7 +158,7 @@ int take_message(struct communicator *c, const struct completion *from, void *bu
 {
   uint64_t room = packed_size(count, type), bytes = from->bytes < room ? from->bytes : room;
   if (from->block) {
-    check_elements(from->block, type, from->source, by);
+    check_signature(from->block, from->bytes, type, from->source, by);
     unpack(payload(from->block), bytes, buffer, count, type);
     free_block(from->block);
   }

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 struct facts {
-  bool is_predefined, is_committed;
+  bool is_predefined, is_committed, has_signature;
+  struct signature signature;
 };
 
 static struct map known;
@@ -20,6 +21,23 @@ static struct facts *facts_of(MPI_Datatype type)
   facts->is_predefined = facts->is_committed = combiner == MPI_COMBINER_NAMED;
   map_put(&known, KEY(type), facts);
   return facts;
+}
+
+void know_as(MPI_Datatype copy, MPI_Datatype type)
+{
+  *facts_of(copy) = *facts_of(type);
+}
+
+struct signature signature_of(MPI_Datatype type)
+{
+  if (type == MPI_DATATYPE_NULL)
+    return (struct signature){0};
+  struct facts *facts = facts_of(type);
+  if (!facts->has_signature) {
+    facts->signature = make_signature(type);
+    facts->has_signature = true;
+  }
+  return facts->signature;
 }
 
 void forget_type(MPI_Datatype type)

@@ -19,8 +19,8 @@ macro_rules! sources {
 
 const SOURCES: &[(&str, &str)] = sources![
     "layout.h" "online.h" "arena.c" "arguments.c" "channel.c" "clocks.c" "collectives.c" "communicators.c" "datatypes.c" "file_times.c"
-    "files.c" "files.h" "folding.c" "handles.c" "messages.c" "process.c" "refused.c" "regions.c" "requests.c" "samples.c" "topologies.c" "types.c"
-    "windows.c"
+    "files.c" "files.h" "folding.c" "handles.c" "messages.c" "process.c" "refused.c" "regions.c" "requests.c" "samples.c" "signatures.c"
+    "topologies.c" "types.c" "windows.c"
 ];
 
 /// Headers and modules for programs.
