@@ -23,11 +23,6 @@ static struct facts *facts_of(MPI_Datatype type)
   return facts;
 }
 
-void know_as(MPI_Datatype copy, MPI_Datatype type)
-{
-  *facts_of(copy) = *facts_of(type);
-}
-
 struct signature signature_of(MPI_Datatype type)
 {
   if (type == MPI_DATATYPE_NULL)
@@ -38,6 +33,15 @@ struct signature signature_of(MPI_Datatype type)
     facts->has_signature = true;
   }
   return facts->signature;
+}
+
+void know_as(MPI_Datatype copy, MPI_Datatype type)
+{
+  struct facts *facts = malloc(sizeof *facts);
+  /* What is found out now is not for each copy. */
+  signature_of(type);
+  *facts = *facts_of(type);
+  map_put(&known, KEY(copy), facts);
 }
 
 void forget_type(MPI_Datatype type)
