@@ -108,10 +108,12 @@ struct signature make_signature(MPI_Datatype type)
   int integers, addresses, types, combiner;
   uint64_t bytes = packed_size(1, type);
   REAL(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
-  struct signature made = bytes == 0                       ? EMPTY
-                          : combiner == MPI_COMBINER_NAMED ? predefined(type, bytes)
-                          : types > 0                      ? derived(type, bytes, integers, addresses, types, combiner)
-                                                           : (struct signature){0};
+  struct signature made = bytes == 0                             ? EMPTY
+                          : combiner == MPI_COMBINER_NAMED       ? predefined(type, bytes)
+                          : combiner == MPI_COMBINER_F90_REAL    ? basic(FLOATS, bytes, 1)
+                          : combiner == MPI_COMBINER_F90_COMPLEX ? basic(FLOATS, bytes / 2, 2)
+                          : combiner == MPI_COMBINER_F90_INTEGER ? basic(OTHERS, bytes, 1)
+                                                                 : derived(type, bytes, integers, addresses, types, combiner);
   /* Equal basic types are the first one, so that their numbers do not matter. */
   struct signature one = {.is_known = 1, .bytes = made.length ? made.bytes / made.length : 0, .length = 1, .first = made.first % CODES};
   one.hash = one.first;

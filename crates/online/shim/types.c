@@ -18,7 +18,9 @@ static struct facts *facts_of(MPI_Datatype type)
   int integers, addresses, types, combiner;
   facts = calloc(1, sizeof *facts);
   REAL(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
-  facts->is_predefined = facts->is_committed = combiner == MPI_COMBINER_NAMED;
+  /* Those of Fortran that have a precision or a range are predefined, too: they cannot be freed. */
+  facts->is_predefined = facts->is_committed = combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+                                               combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
   map_put(&known, KEY(type), facts);
   return facts;
 }

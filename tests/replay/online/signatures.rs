@@ -37,6 +37,8 @@ fn equal_signatures_are_not_warned_of() {
         "MESSAGE(16, MPI_PACKED, 1, blocks)",
         "MESSAGE(2, MPI_LONG, 2, MPI_LONG_LONG)",
         "MESSAGE(2, MPI_REAL8, 2, MPI_DOUBLE)",
+        "MPI_Datatype real, two; MPI_Type_create_f90_real(15, MPI_UNDEFINED, &real); MPI_Type_contiguous(2, real, &two); MPI_Type_commit(&two);\
+         MESSAGE(2, two, 4, MPI_DOUBLE) MPI_Type_free(&two);",
         "MPI_Request request; MPI_Isend(data, 1, pairs, 1 - rank, 0, MPI_COMM_WORLD, &request);\
          MPI_Recv(got, 3, pair, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); MPI_Wait(&request, MPI_STATUS_IGNORE);",
         "if (rank == 0) MPI_Bcast(data, 1, blocks, 0, MPI_COMM_WORLD); else MPI_Bcast(got, 2, pairs, 0, MPI_COMM_WORLD);",
