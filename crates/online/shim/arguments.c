@@ -33,11 +33,18 @@ int count_error(const char *name, int count)
   return explained_error(MPI_ERR_COUNT, "the %s is %d", name, count);
 }
 
-int message_error(const struct communicator *c, int count, MPI_Datatype type, int peer, int tag, bool is_receive)
+int data_error(const void *buffer, int count, MPI_Datatype type)
+{
+  /* Types that are made of others may have addresses. */
+  return buffer || count == 0 || !is_predefined(type) ? MPI_SUCCESS : explained_error(MPI_ERR_BUFFER, "the buffer of %d element%s is a null pointer", count, count > 1 ? "s" : "");
+}
+
+int message_error(const struct communicator *c, const void *buffer, int count, MPI_Datatype type, int peer, int tag, bool is_receive)
 {
   if (count < 0)
     return count_error(is_receive ? "count of the receive" : "count", count);
   int error = type_error(type);
+  error = error || peer == MPI_PROC_NULL ? error : data_error(buffer, count, type);
   if (error)
     return error;
   if (!(peer >= 0 && peer < peers(c)) && peer != MPI_PROC_NULL && !(is_receive && peer == MPI_ANY_SOURCE))

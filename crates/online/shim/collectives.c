@@ -469,20 +469,22 @@ static struct signature signature_for(const struct buffers *b, int n)
   return all;
 }
 
-/* Checks counts, and the types of the parts that are not empty. */
-static void check_parts(struct collective *o, const struct buffers *b, int n)
+/* Checks counts, and of the parts that are not empty the types and the buffer. */
+static void check_parts(struct collective *o, const struct buffers *b, const void *buffer, int n)
 {
   for (int i = 0; i < n && o->error == MPI_SUCCESS; i++)
     if (count_for(b, i) < 0)
       o->error = count_error("count", count_for(b, i));
-    else if (bytes_for(b, i) > 0)
-      o->error = type_error(type_for(b, i));
+    else if (bytes_for(b, i) > 0) {
+      int error = type_error(type_for(b, i));
+      o->error = error ? error : data_error(buffer, count_for(b, i), type_for(b, i));
+    }
 }
 
 /* Contributes the parts of buffers, and the numbers of their receivers where these are asked for. */
 static void contribute_parts(struct collective *o, const struct buffers *b, int n, const int *receivers)
 {
-  check_parts(o, b, n);
+  check_parts(o, b, b->from, n);
   if (o->error)
     return;
   uint64_t *bytes = calloc(n + 1, sizeof *bytes);
@@ -582,6 +584,9 @@ static void receive_into(struct collective *o, finish_function *finish, void *to
   o->type = type;
   if (count < 0 && o->error == MPI_SUCCESS)
     o->error = count_error("count", count);
+  /* The first member of an exclusive scan gets nothing. */
+  if (o->error == MPI_SUCCESS && !(finish == finish_exscan && o->c->rank == 0))
+    o->error = data_error(to, count, type);
 }
 
 /* A blocking function and the nonblocking one, which has a request as last argument. */
@@ -797,7 +802,7 @@ static void begin_alltoall(struct collective *o, struct buffers send, void *to, 
   }
   o->part = (uint64_t)o->c->rank;
   contribute_parts(o, &send, peers(o->c), NULL);
-  check_parts(o, receive, peers(o->c));
+  check_parts(o, receive, to, peers(o->c));
   set_sent(o, send.count, send.type);
   set_received(o, receive->count, receive->type);
   if (receive->counts) {
@@ -886,7 +891,7 @@ static void begin_neighbors(struct collective *o, const struct buffers *send, vo
   struct neighbors *n = &o->neighbors;
   o->kind = COLL_NEIGHBOR;
   contribute_parts(o, send, n->out, n->destinations);
-  check_parts(o, receive, n->in);
+  check_parts(o, receive, to, n->in);
   o->operation.vector = new_block(2 * (n->out + n->in) * sizeof(uint64_t));
   uint64_t *pairs = payload(o->operation.vector);
   o->operation.count = list_neighbors(pairs, n->out, n->destinations, send);

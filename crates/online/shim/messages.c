@@ -66,7 +66,7 @@ static void null_status(MPI_Status *status) { set_status(status, MPI_PROC_NULL, 
   {                                                                                                                                      \
     CALL(name, buffer, count, type, peer, tag, handle)                                                                                   \
     COMMUNICATOR(c, handle);                                                                                                             \
-    int error = message_error(c, count, type, peer, tag, false);                                                                         \
+    int error = message_error(c, buffer, count, type, peer, tag, false);                                                                         \
     error = error ? error : buffer_error(mode, count, type, peer);                                                                       \
     CHECK(!error, handle, error);                                                                                                        \
     if (peer != MPI_PROC_NULL)                                                                                                           \
@@ -91,7 +91,7 @@ static void post_request(struct operation operation, uint32_t request)
   {                                                                                                                                      \
     CALL(name, buffer, count, type, peer, tag, handle, request)                                                                          \
     COMMUNICATOR(c, handle);                                                                                                             \
-    int error = message_error(c, count, type, peer, tag, false);                                                                         \
+    int error = message_error(c, buffer, count, type, peer, tag, false);                                                                         \
     error = error ? error : buffer_error(mode, count, type, peer);                                                                       \
     CHECK(!error, handle, error);                                                                                                        \
     uint32_t index = new_request(REQUEST_SEND, c, request);                                                                         \
@@ -113,7 +113,7 @@ int MPI_Recv(void *buffer, int count, MPI_Datatype type, int source, int tag, MP
 {
   CALL(Recv, buffer, count, type, source, tag, handle, status)
   COMMUNICATOR(c, handle);
-  int error = message_error(c, count, type, source, tag, true);
+  int error = message_error(c, buffer, count, type, source, tag, true);
   CHECK(!error, handle, error);
   if (source == MPI_PROC_NULL) {
     null_status(status);
@@ -128,7 +128,7 @@ int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int source, int tag, M
 {
   CALL(Irecv, buffer, count, type, source, tag, handle, request)
   COMMUNICATOR(c, handle);
-  int error = message_error(c, count, type, source, tag, true);
+  int error = message_error(c, buffer, count, type, source, tag, true);
   CHECK(!error, handle, error);
   uint32_t index = new_request(REQUEST_RECEIVE, c, request);
   struct request *new = request_at(index);
@@ -173,9 +173,9 @@ int MPI_Sendrecv(const void *from, int send_count, MPI_Datatype send_type, int t
 {
   CALL(Sendrecv, from, send_count, send_type, to, send_tag, buffer, count, type, source, tag, handle, status)
   COMMUNICATOR(c, handle);
-  int error = message_error(c, send_count, send_type, to, send_tag, false);
+  int error = message_error(c, from, send_count, send_type, to, send_tag, false);
   CHECK(!error, handle, error);
-  error = message_error(c, count, type, source, tag, true);
+  error = message_error(c, buffer, count, type, source, tag, true);
   CHECK(!error, handle, error);
   static bool has_warned;
   bool exchanges = to != MPI_PROC_NULL && source != MPI_PROC_NULL && send_count > 0 && count > 0;
@@ -192,9 +192,9 @@ int MPI_Sendrecv_replace(void *buffer, int count, MPI_Datatype type, int to, int
 {
   CALL(Sendrecv_replace, buffer, count, type, to, send_tag, source, tag, handle, status)
   COMMUNICATOR(c, handle);
-  int error = message_error(c, count, type, to, send_tag, false);
+  int error = message_error(c, buffer, count, type, to, send_tag, false);
   CHECK(!error, handle, error);
-  error = message_error(c, count, type, source, tag, true);
+  error = message_error(c, buffer, count, type, source, tag, true);
   CHECK(!error, handle, error);
   uint64_t block = to == MPI_PROC_NULL ? 0 : packed_block(buffer, count, type);
   RETURN(handle, exchange_messages(c, to, send_tag, packed_size(count, type), block, buffer, count, type, source, tag, status));
@@ -206,7 +206,7 @@ static int make_persistent(struct communicator *c, enum request_kind kind, enum 
                            int tag, MPI_Request *handle)
 {
   bool receives = kind == REQUEST_RECEIVE;
-  int error = message_error(c, count, type, peer, tag, receives);
+  int error = message_error(c, buffer, count, type, peer, tag, receives);
   if (error)
     return error;
   uint32_t index = new_request(kind, c, handle);
@@ -303,7 +303,7 @@ static void found_status(struct communicator *c, MPI_Status *status)
   set_status(status, peer_rank(c, own->received.source), own->received.tag, -1, own->received.bytes, false);
 }
 
-static int probe_error(struct communicator *c, int source, int tag) { return message_error(c, 0, MPI_BYTE, source, tag, true); }
+static int probe_error(struct communicator *c, int source, int tag) { return message_error(c, NULL, 0, MPI_BYTE, source, tag, true); }
 
 INTERPOSE(Probe)
 int MPI_Probe(int source, int tag, MPI_Comm handle, MPI_Status *status)

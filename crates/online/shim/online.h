@@ -308,7 +308,8 @@ int rank_error(const struct communicator *c, const char *name, int rank);
 int root_error(const struct communicator *c, int root);
 int count_error(const char *name, int count);
 /* Checks the arguments of a message; returns the error. */
-int message_error(const struct communicator *c, int count, MPI_Datatype type, int peer, int tag, bool is_receive);
+int data_error(const void *buffer, int count, MPI_Datatype type);
+int message_error(const struct communicator *c, const void *buffer, int count, MPI_Datatype type, int peer, int tag, bool is_receive);
 
 /* ---- requests (requests.c) ---- */
 

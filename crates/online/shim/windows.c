@@ -460,12 +460,13 @@ static void accumulate_data(const void *from, int count, MPI_Datatype type, stru
   free(with);
 }
 
-static int access_error(struct window *w, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type)
+static int access_error(struct window *w, const void *buffer, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type)
 {
   if (count < 0 || target_count < 0)
     return count_error(count < 0 ? "count" : "count of the target", count < 0 ? count : target_count);
   int error = type_error(type);
   error = error ? error : type_error(target_type);
+  error = error ? error : data_error(buffer, count, type);
   if (error)
     return error;
   if (target < 0 || target >= w->c->size)
@@ -508,7 +509,7 @@ static void take_access(struct window *w, enum window_call call, int target, uin
   static int access_##name(UNPACK parameters, MPI_Win handle, MPI_Request *request)                                                      \
   {                                                                                                                                      \
     WINDOW(handle);                                                                                                                      \
-    int error = target == MPI_PROC_NULL ? MPI_SUCCESS : access_error(w, count, type, target, place, target_count, target_type);          \
+    int error = target == MPI_PROC_NULL ? MPI_SUCCESS : access_error(w, buffer, count, type, target, place, target_count, target_type);          \
     CHECK(!error, MPI_COMM_WORLD, error);                                                                                                \
     if (target == MPI_PROC_NULL) {                                                                                                       \
       if (request)                                                                                                                       \
@@ -536,13 +537,13 @@ static void take_access(struct window *w, enum window_call call, int target, uin
 #define UNPACK(...) __VA_ARGS__
 
 ACCESS(Put, Rput, WINDOW_PUT, true,
-       (const void *from, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type),
-       (from, count, type, target, place, target_count, target_type), put_data(from, count, type, &p))
-ACCESS(Get, Rget, WINDOW_GET, false, (void *to, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type),
-       (to, count, type, target, place, target_count, target_type), get_data(to, count, type, &p))
+       (const void *buffer, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type),
+       (buffer, count, type, target, place, target_count, target_type), put_data(buffer, count, type, &p))
+ACCESS(Get, Rget, WINDOW_GET, false, (void *buffer, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type),
+       (buffer, count, type, target, place, target_count, target_type), get_data(buffer, count, type, &p))
 ACCESS(Accumulate, Raccumulate, WINDOW_ACCUMULATE, true,
-       (const void *from, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type, MPI_Op op),
-       (from, count, type, target, place, target_count, target_type, op), accumulate_data(from, count, type, &p, op))
+       (const void *buffer, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type, MPI_Op op),
+       (buffer, count, type, target, place, target_count, target_type, op), accumulate_data(buffer, count, type, &p, op))
 
 /* With MPI_NO_OP, the data of the origin mean nothing. */
 static void get_and_accumulate(const void *from, int count, MPI_Datatype type, void *to, int result_count, MPI_Datatype result_type, struct part *p,
@@ -556,10 +557,10 @@ static void get_and_accumulate(const void *from, int count, MPI_Datatype type, v
 }
 
 ACCESS(Get_accumulate, Rget_accumulate, WINDOW_GET_ACCUMULATE, op != MPI_NO_OP,
-       (const void *from, int from_count, MPI_Datatype from_type, void *to, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count,
+       (const void *from, int from_count, MPI_Datatype from_type, void *buffer, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count,
         MPI_Datatype target_type, MPI_Op op),
-       (from, from_count, from_type, to, count, type, target, place, target_count, target_type, op),
-       get_and_accumulate(from, from_count, from_type, to, count, type, &p, op))
+       (from, from_count, from_type, buffer, count, type, target, place, target_count, target_type, op),
+       get_and_accumulate(from, from_count, from_type, buffer, count, type, &p, op))
 
 INTERPOSE(Fetch_and_op)
 int MPI_Fetch_and_op(const void *from, void *to, MPI_Datatype type, int target, MPI_Aint place, MPI_Op op, MPI_Win handle)
@@ -574,7 +575,7 @@ int MPI_Compare_and_swap(const void *from, const void *expected, void *to, MPI_D
   CALL(Compare_and_swap, from, expected, to, type, target, place, handle)
   WINDOW(handle);
   if (target != MPI_PROC_NULL) {
-    int error = access_error(w, 1, type, target, place, 1, type);
+    int error = access_error(w, to, 1, type, target, place, 1, type);
     CHECK(!error, MPI_COMM_WORLD, error);
     uint64_t bytes = packed_size(1, type);
     take_access(w, WINDOW_COMPARE_AND_SWAP, target, bytes, false, NULL);

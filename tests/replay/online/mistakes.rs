@@ -79,6 +79,7 @@ fn wrong_arguments_are_named() {
     let body = "int x = 0, y, counts[2] = {1, -3}, places[2] = {0, 0}, which = atoi(argv[1]);\n\
         MPI_Comm copy, freed; MPI_Request request; MPI_Group group; MPI_Status status;\n\
         MPI_Comm_group(MPI_COMM_WORLD, &group); MPI_Comm_dup(MPI_COMM_WORLD, &copy); freed = copy; MPI_Comm_free(&copy);\n\
+        MPI_Win window; MPI_Win_create(&size, sizeof size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window); MPI_Win_fence(0, window);\n\
         if (which == 0) MPI_Send(&x, 1, MPI_INT, 77, 0, MPI_COMM_WORLD);\n\
         if (which == 1) MPI_Recv(&x, 1, MPI_INT, 0, -7, MPI_COMM_WORLD, &status);\n\
         if (which == 2) MPI_Sendrecv(&x, 1, MPI_INT, 0, 0, &y, 1, MPI_INT, 6, 0, MPI_COMM_WORLD, &status);\n\
@@ -89,7 +90,13 @@ fn wrong_arguments_are_named() {
         if (which == 7) MPI_Barrier(freed);\n\
         if (which == 8) MPI_Comm_rank(MPI_COMM_NULL, &x);\n\
         if (which == 9) MPI_Group_translate_ranks(group, 1, (int[]){4}, group, &y);\n\
-        if (which == 10) MPI_Gather(&x, 1, MPI_INT, &y, 1, MPI_INT, 1, MPI_COMM_SELF);";
+        if (which == 10) MPI_Gather(&x, 1, MPI_INT, &y, 1, MPI_INT, 1, MPI_COMM_SELF);\n\
+        if (which == 11) MPI_Isend(NULL, 3, MPI_INT, 1, 0, MPI_COMM_WORLD, &request);\n\
+        if (which == 12) MPI_Allgather(&x, 1, MPI_INT, NULL, 1, MPI_INT, MPI_COMM_WORLD);\n\
+        if (which == 13) MPI_Put(NULL, 1, MPI_INT, 0, 0, 1, MPI_INT, window);\n\
+        MPI_Exscan(&x, rank > 0 ? &y : NULL, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);\n\
+        MPI_Send(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD); MPI_Send(NULL, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD);\n\
+        MPI_Win_fence(0, window); MPI_Win_free(&window);";
     let Some(program) = Program::with_body(body) else { return };
     let cases = [
         (
@@ -106,11 +113,15 @@ fn wrong_arguments_are_named() {
         ("Comm_rank", "the communicator is MPI_COMM_NULL"),
         ("Group_translate_ranks", "the rank is 4, and the group has the ranks 0 to 1"),
         ("Gather", "the root is 1, and communicator 1 has the ranks 0 to 0"),
+        ("Isend", "MPI_ERR_BUFFER: invalid buffer pointer: the buffer of 3 elements is a null pointer"),
+        ("Allgather", "the buffer of 1 element is a null pointer"),
+        ("Put", "the buffer of 1 element is a null pointer"),
     ];
     for (which, (name, why)) in cases.iter().enumerate() {
         let fails = program.command(2, &[]).arg(which.to_string()).assert().code(1);
         fails.stderr(contains(format!("in MPI_{name} (called from /")).and(contains(*why)));
     }
+    program.command(2, &[]).arg("-1").assert().success();
 }
 
 /// What nonblocking collective operations send is not to be changed before their end, and afterwards it may be.
