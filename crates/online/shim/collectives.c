@@ -122,6 +122,11 @@ static int need(int from, struct parts *parts, uint64_t part, uint64_t bytes)
 
 static uint64_t own_part(struct parts *parts, struct collective *o) { return parts->length > 1 ? o->part : 0; }
 
+static void check_elements(struct collective *o, struct parts *parts, uint64_t bytes, MPI_Datatype type, int from)
+{
+  check_signature((uint64_t)((char *)parts - (char *)shared), bytes, type, from, o->by);
+}
+
 static int take_part(struct collective *o, struct table *table, int from, char *to, int count, MPI_Datatype type)
 {
   struct parts *parts = parts_of(table, sender(o->c, from));
@@ -129,7 +134,8 @@ static int take_part(struct collective *o, struct table *table, int from, char *
   int error = need(from, parts, part, o->is_slice && bytes > 0 ? UINT64_MAX : bytes);
   if (parts) {
     uint64_t given = part_bytes(parts, part), rest = given > skipped ? given - skipped : 0;
-    check_signature((uint64_t)((char *)parts - (char *)shared), given, type, from, o->by);
+    if (o->kind != COLL_ALLREDUCE)
+      check_elements(o, parts, given, type, from);
     if (given < bytes && !o->is_slice)
       warn_of_less(bytes, given, from, o->by);
     unpack(part_begin(parts, part) + skipped, o->is_slice && rest > bytes ? bytes : rest, to, count, type);
@@ -186,6 +192,11 @@ static int finish_reduction(struct collective *o, struct table *table) { return 
 /* Takes the result of the first member whose operation has ended: members that read the data of all would map the memory of all. */
 static int finish_allreduce(struct collective *o, struct table *table)
 {
+  /* Which member takes the data of all is decided by chance: each one looks at the elements of the next one. */
+  int next = (o->c->rank + 1) % peers(o->c);
+  struct parts *parts = parts_of(table, sender(o->c, next));
+  if (parts)
+    check_elements(o, parts, part_bytes(parts, 0), o->type, next);
   _Atomic uint64_t *result = &table->block[table->size];
   uint64_t bytes = packed_size(o->count, o->type), block = atomic_load_explicit(result, memory_order_acquire), none = 0;
   if (block) {
