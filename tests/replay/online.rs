@@ -1,5 +1,7 @@
 //! Programs online: their results are those of real runs, their times those of SMPI, and mistakes are named.
 
+#[path = "online/ahead.rs"]
+mod ahead;
 #[path = "online/bindings.rs"]
 mod bindings;
 #[path = "online/extrapolation.rs"]

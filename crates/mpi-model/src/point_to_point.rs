@@ -32,6 +32,7 @@ use crate::machine::{Machine, UncontendedTransfer};
 use crate::observer::{Analysis, Network};
 use crate::parameters::{Outcomes, Parameters, Progress};
 use crate::replay::Replay;
+use crate::source::Reply;
 use crate::token::Token;
 use eager::EagerMessages;
 use mailbox::Mailbox;
@@ -97,6 +98,12 @@ pub(crate) struct CollectiveMessage {
 }
 
 impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
+    /// Returns what a program that runs is told of its requests.
+    pub(crate) fn reply(&self, clock: SimTime) -> Reply<'_> {
+        let (requests, statuses) = (&self.requests, self.statuses.as_deref());
+        Reply { clock, requests, statuses, found: None, quiet: None }
+    }
+
     /// Creates the ports of the incoming channels of a rank.
     ///
     /// # Errors

@@ -483,6 +483,9 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
         }
         // One call, so that the compiler inlines what takes tokens.
         let wake = self.take(token, outbox)?;
+        if self.program.is_some() {
+            self.let_foresee();
+        }
         Ok(if self.launched.is_some() { self.after_token(wake) } else { wake })
     }
 
@@ -493,10 +496,14 @@ impl<M: Machine, A: Analysis> Process for RankProcess<'_, M, A> {
         outbox: &mut Outbox<Token, M::WorkRequest>,
     ) -> Result<Pause, Fault<Self::Error>> {
         let outbox = &mut RankOutbox::new(outbox, self.context.replay.first_lp);
-        match self.launched {
+        let pause = match self.launched {
             None => self.run(turn, outbox),
             Some(_) => self.resume_launched(turn, outbox),
+        };
+        if self.program.is_some() {
+            self.let_foresee();
         }
+        pause
     }
 
     fn clock(&self) -> SimTime {

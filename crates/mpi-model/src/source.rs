@@ -25,6 +25,12 @@ pub trait ActionSource: Send {
         false
     }
 
+    /// Learns of what has happened while the last action goes on. If its outcome is certain, but for the instant, the process outside may go on:
+    /// what it does next begins when the action has ended. Does nothing by default.
+    fn foresee(&mut self, reply: Reply<'_>) {
+        let _ = reply;
+    }
+
     /// Returns whether a program that was [released](Self::release) has decided what it does next: [`next`](Self::next) waits for nothing.
     fn has_decided(&self) -> bool {
         false
@@ -134,6 +140,11 @@ impl Reply<'_> {
             Request::Complete(completion) => completion.at <= self.clock,
             Request::Pending(_) => false,
         }
+    }
+
+    /// Returns whether a request waits for something of which the instant is not known.
+    pub fn is_pending(&self, slot: Slot) -> bool {
+        matches!(self.requests.get(self.requests.slot(slot)), Request::Pending(_))
     }
 
     /// Returns the last message that a non-blocking receive has matched; `None` since one was posted that has matched none.

@@ -18,12 +18,18 @@ struct slot *slot_of(int rank)
   return (struct slot *)((char *)shared + shared->slot + (uint64_t)rank * shared->slot_bytes);
 }
 
-void hand_over(struct slot *slot, uint32_t owner)
+/* Tells the simulator that ranks may have a turn. */
+static void ring(void)
 {
-  atomic_store(&slot->turn, owner);
   atomic_fetch_add(&shared->bell, 1);
   if (atomic_load(&shared->listeners) > 0)
     syscall(SYS_futex, &shared->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void hand_over(struct slot *slot, uint32_t owner)
+{
+  atomic_store(&slot->turn, owner);
+  ring();
   if (atomic_load(&slot->is_awaited))
     syscall(SYS_futex, &slot->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
@@ -200,4 +206,14 @@ bool is_quiet(struct quiet quiet)
          now() + (posted_computation + computed) * own->quiet_unit_s + polled < quiet.until;
 }
 
-double now(void) { return own->clock * 1e-12; }
+double now(void)
+{
+  uint32_t ahead = AHEAD;
+  while (atomic_compare_exchange_strong(&own->is_ahead, &ahead, CLOCK_AWAITED) || ahead == CLOCK_AWAITED) {
+    ring();
+    syscall(SYS_futex, &own->is_ahead, FUTEX_WAIT, CLOCK_AWAITED, NULL, NULL, 0);
+    has_waited();
+    ahead = AHEAD;
+  }
+  return own->clock * 1e-12;
+}

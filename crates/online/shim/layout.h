@@ -30,6 +30,9 @@ enum computation { COMPUTATION_NONE, COMPUTATION_MEASURED, COMPUTATION_INSTRUCTI
 enum clocks { CLOCK_WTIME, CLOCK_ALL };
 /* Flag of a test that was not asked, because it fails. */
 enum { UNASKED = 1 };
+
+/* States of a rank whose last call has not ended in simulated time: it has gone on, and it waits for the clock. */
+enum { AHEAD = 1, CLOCK_AWAITED = 2 };
 enum mode { MODE_STANDARD, MODE_SYNCHRONOUS, MODE_BUFFERED, MODE_READY };
 
 enum operation_kind {
@@ -223,6 +226,8 @@ struct slot {
   uint32_t core;
   /* a thread of the simulator sleeps until the turn ends */
   _Atomic uint32_t is_awaited;
+  /* the last call has not ended in simulated time, so that the clock is not known */
+  _Atomic uint32_t is_ahead;
   /* until the end of the last call, the computation before the next operation, and the turn [s] */
   double computed, spent;
   struct completion received;

@@ -176,6 +176,11 @@ impl Exchange {
         Ok(table)
     }
 
+    /// Returns whether all members have contributed to an operation to which one has.
+    pub(crate) fn is_complete(&self, key: (CommId, u64)) -> bool {
+        !lock(&self.operations).tables.contains_key(&key)
+    }
+
     /// Returns the group of a communicator, which all members share; `None` if the identifier is that of another group.
     pub(crate) fn join(&self, id: CommId, group: Group) -> Option<Arc<Group>> {
         let mut communicators = lock(&self.communicators);

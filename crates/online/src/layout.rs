@@ -23,6 +23,10 @@ pub(crate) const OMITS_SHARED_POINTERS: u32 = 1;
 /// Flag of a test that was not asked, because it fails.
 pub(crate) const UNASKED: u32 = 1;
 
+/// States of a rank whose last call has not ended in simulated time: it has gone on, and it waits for the clock.
+pub(crate) const AHEAD: u32 = 1;
+pub(crate) const CLOCK_AWAITED: u32 = 2;
+
 /// Who owns a slot; another number: its rank has ended.
 pub(crate) mod turn {
     pub(crate) const RANK: u32 = 0;
@@ -161,6 +165,7 @@ pub(crate) struct Slot {
     pub(crate) thread: AtomicI32,
     pub(crate) core: AtomicU32,
     pub(crate) is_awaited: AtomicU32,
+    pub(crate) is_ahead: AtomicU32,
     pub(crate) computed: AtomicU64,
     pub(crate) spent: AtomicU64,
     received: [u8; size_of::<Completion>()],

@@ -11,12 +11,13 @@ use std::sync::atomic::Ordering;
 
 use bytemuck::Pod;
 use memmap2::{MmapOptions, MmapRaw};
+use pdes_core::SimTime;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, futex, sched_setaffinity, set_current_timer_slack};
 
 use crate::layout::{
-    BLOCK_HEAD, Block, COMPLETION, Completion, Header, LIST, NONE, OPERATION, OPERATIONS, Operation, PAGE,
-    RECEIVED, REQUESTS, SLOT_BYTES, Slot, VERSION, turn,
+    BLOCK_HEAD, Block, CLOCK_AWAITED, COMPLETION, Completion, Header, LIST, NONE, OPERATION, OPERATIONS,
+    Operation, PAGE, RECEIVED, REQUESTS, SLOT_BYTES, Slot, VERSION, turn,
 };
 
 /// Virtual memory for all arenas together \[B\]; the system gives pages where they are used.
@@ -209,6 +210,15 @@ impl Memory {
         unsafe { std::sync::atomic::AtomicU64::from_ptr(pointer.cast()) }.store(value, Ordering::Release);
     }
 
+    /// Tells a rank that is ahead the instant at which its last operation has ended.
+    pub(crate) fn tell_clock(&self, rank: u32, clock: SimTime) {
+        let Slot { clock: of_rank, is_ahead, .. } = self.slot(rank);
+        of_rank.store(clock.as_picos(), Ordering::Relaxed);
+        if is_ahead.swap(0, Ordering::AcqRel) == CLOCK_AWAITED {
+            let _ = futex::wake(is_ahead, futex::Flags::empty(), 1);
+        }
+    }
+
     /// Gives the turn to a rank that waits for it, on a core of its own if there is one.
     pub(crate) fn release_turn(&self, rank: u32, core: Option<u32>) {
         let Slot { turn, posted, thread, core: of_rank, .. } = self.slot(rank);
@@ -224,6 +234,11 @@ impl Memory {
         if given.is_ok() {
             let _ = futex::wake(turn, futex::Flags::empty(), 1);
         }
+    }
+
+    /// Returns whether a rank that got the turn computes: it has not given it back, nor does it wait for the clock.
+    pub(crate) fn is_computing(&self, rank: u32) -> bool {
+        !self.has_given_back(rank) && self.slot(rank).is_ahead.load(Ordering::SeqCst) != CLOCK_AWAITED
     }
 
     /// Returns whether a rank that got the turn has given it back, or has ended.

@@ -14,7 +14,9 @@ use std::sync::atomic::Ordering;
 use mpi_model::{ActionSource, Reply, Selection};
 use pdes_core::{Bytes, Rank, SimTime};
 use rustc_hash::FxHashMap;
-use trace_mmap::{Action, Call, CommIdx, FileName, RankTrace, Slot, Source, TableWriter, Tag, check_amount};
+use trace_mmap::{
+    Action, Call, CommId, CommIdx, FileName, RankTrace, Slot, Source, TableWriter, Tag, check_amount,
+};
 
 use crate::computing::Computing;
 use crate::layout::{OMITS_SHARED_POINTERS, Operation, OperationKind};
@@ -54,8 +56,8 @@ pub(crate) struct RankSource<'t> {
     receives: FxHashMap<u32, CommIdx>,
     /// Persistent sends: destination, tag and communicator.
     sends: FxHashMap<u32, (Rank, i32, CommIdx)>,
-    /// Tables of nonblocking collective operations.
-    tables: FxHashMap<u32, u64>,
+    /// Nonblocking collective operations: table, communicator and number there.
+    tables: FxHashMap<u32, (u64, (CommId, u64))>,
     /// Number of messages sent so far to each rank, with each tag, on each communicator.
     sent: FxHashMap<(Rank, i32, CommIdx), u64>,
     /// Number of collective operations so far on each communicator.
@@ -68,6 +70,8 @@ pub(crate) struct RankSource<'t> {
     begun: SimTime,
     /// The rank has been told how its operation has ended, and has the turn or waits for it.
     is_outside: bool,
+    /// So it has before the operation has ended.
+    is_ahead: bool,
     has_ended: bool,
 }
 
@@ -99,6 +103,7 @@ impl<'t> RankSource<'t> {
             clock: SimTime::ZERO,
             begun: SimTime::ZERO,
             is_outside: false,
+            is_ahead: false,
             has_ended: false,
         }
     }
@@ -112,7 +117,8 @@ impl<'t> RankSource<'t> {
     fn get_turn(&mut self) {
         if std::mem::take(&mut self.operations).0 > 0 {
             let Run { turns, memory, .. } = &*self.run;
-            if self.run.watches_computations() && turns.are_apart() {
+            // Nobody waits for one that is ahead, yet.
+            if self.run.watches_computations() && turns.are_apart() && !self.is_ahead {
                 self.computing.get_mut().begin_turn(memory.slot(self.me.get()));
             }
             turns.give(memory, self.me.get());
@@ -205,6 +211,7 @@ impl<'t> RankSource<'t> {
             OperationKind::SendInit => {
                 let on = self.communicator(operation)?;
                 let (peer, mode) = (self.peer(operation.peer)?, mode(operation.flags)?);
+                self.receives.remove(&request);
                 self.sends.insert(request, (peer, operation.tag, on));
                 let to = Some(self.writer.outgoing(peer, Tag::new(operation.tag), on));
                 let slot = self.slot(request);
@@ -347,7 +354,10 @@ impl<'t> RankSource<'t> {
 
 impl ActionSource for RankSource<'_> {
     fn release(&mut self, reply: Reply<'_>) -> bool {
-        if !self.is_outside {
+        if self.is_ahead {
+            self.catch_up(reply);
+            self.is_outside = true;
+        } else if !self.is_outside {
             if self.actions.is_empty() {
                 self.answer(reply);
             }
@@ -360,6 +370,12 @@ impl ActionSource for RankSource<'_> {
         let is_awaited = self.is_outside && self.actions.is_empty() && self.needs_turn();
         self.run.turns.set_awaited(self.me.get(), is_awaited);
         is_awaited
+    }
+
+    fn foresee(&mut self, reply: Reply<'_>) {
+        if !self.is_outside && !self.is_ahead && self.actions.is_empty() && self.needs_turn() {
+            self.go_ahead(reply);
+        }
     }
 
     fn has_decided(&self) -> bool {

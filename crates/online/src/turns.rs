@@ -162,12 +162,13 @@ impl Turns {
         self.give_waiting(memory, &mut state);
     }
 
-    /// Gives turns to ranks that wait for them, as many as there are cores: on a shared one, they compute one after the other.
+    /// Gives turns to ranks that wait for them, as many as there are cores, first to those that others wait for: on a shared one, they compute
+    /// one after the other.
     fn give_waiting(&self, memory: &Memory, state: &mut State) {
         let mut running = if state.shared.is_some() { 0 } else { state.running(memory).count() };
-        while running < self.cores.len()
-            && let Some(rank) = state.waiting.pop_front()
-        {
+        while running < self.cores.len() && !state.waiting.is_empty() {
+            let first = state.waiting.iter().position(|&rank| self.is_awaited(rank)).unwrap_or(0);
+            let Some(rank) = state.waiting.remove(first) else { break };
             self.give_now(memory, state, rank);
             running += usize::from(state.shared.is_none());
         }
@@ -196,6 +197,10 @@ impl Turns {
         self.state().lacks_ranks(self.given.len())
     }
 
+    fn is_awaited(&self, rank: u32) -> bool {
+        self.is_awaited[rank as usize].load(Ordering::Relaxed)
+    }
+
     /// Sets whether the next turn of a rank is asked for, by [`Turns::look`].
     pub(crate) fn set_awaited(&self, rank: u32, is_awaited: bool) {
         self.is_awaited[rank as usize].store(is_awaited, Ordering::Relaxed);
@@ -212,9 +217,8 @@ impl Turns {
         let heard = bell.load(Ordering::SeqCst);
         let mut state = self.state();
         self.give_waiting(memory, &mut state);
-        let is_awaited = |rank: u32| self.is_awaited[rank as usize].load(Ordering::Relaxed);
         let is_any_back =
-            state.given.iter().any(|&(rank, _)| is_awaited(rank) && memory.has_given_back(rank));
+            state.given.iter().any(|&(rank, _)| self.is_awaited(rank) && memory.has_given_back(rank));
         let patience = match is_watched && state.lacks_ranks(self.given.len()) {
             true if state.running(memory).count() < self.cores.len() => Patience::Short,
             true => Patience::Long,
@@ -295,9 +299,9 @@ impl Turns {
 }
 
 impl State {
-    /// Returns the cores of the ranks that have a turn.
+    /// Returns the cores of the ranks that compute.
     fn running(&self, memory: &Memory) -> impl Iterator<Item = Option<u32>> {
-        let running = self.given.iter().filter(|(rank, _)| !memory.has_given_back(*rank));
+        let running = self.given.iter().filter(|(rank, _)| memory.is_computing(*rank));
         running.map(|(_, core)| *core)
     }
 

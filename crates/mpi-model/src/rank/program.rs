@@ -52,9 +52,8 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
         let Some(program) = program.as_deref_mut().filter(|program| !program.has_ended) else {
             return Ok(Poll::Ready(None));
         };
-        let (requests, statuses) = (&point_to_point.requests, point_to_point.statuses.as_deref());
         let (clock, found, quiet) = (context.thread.clock, program.found, program.quiet);
-        let reply = Reply { clock, requests, statuses, found, quiet };
+        let reply = Reply { found, quiet, ..point_to_point.reply(clock) };
         program.is_outside = !program.is_outside && program.source.release(reply);
         if program.is_outside {
             return Ok(Poll::Pending);
@@ -71,6 +70,17 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             None => program.has_ended = true,
         }
         Ok(Poll::Ready(action))
+    }
+
+    /// Tells a program that runs, and waits, what has happened.
+    #[cold]
+    pub(super) fn let_foresee(&mut self) {
+        let Self { context, point_to_point, program, pending, .. } = self;
+        if let Some(program) = program.as_deref_mut().filter(|program| !program.has_ended)
+            && pending.is_some()
+        {
+            program.source.foresee(point_to_point.reply(context.thread.clock));
+        }
     }
 
     /// Returns the source of the program, where it is known while it runs only.

@@ -4,10 +4,11 @@ use std::sync::atomic::Ordering;
 
 use mpi_model::{Quiet, Reply, Status};
 use pdes_core::SimTime;
-use trace_mmap::{Action, Call, CommIdx, Slot, Source};
+use trace_mmap::{Action, Call, CommId, CommIdx, Slot, Source};
 
 use super::RankSource;
-use crate::layout::{Completion, NONE};
+use crate::layout::{AHEAD, Completion, NONE};
+use crate::run::Run;
 
 /// Number of failed probes after which a blocking probe waits: none may ever succeed.
 const MOST_PROBES: u32 = 1000;
@@ -31,14 +32,19 @@ pub(super) enum Awaited {
     /// Those of these requests that are complete; of a test, it fails without any.
     Completed {
         requests: Vec<u32>,
+        /// The call ends when all are.
+        awaits_all: bool,
         is_test: bool,
         /// The rank knows that the test fails.
         is_unasked: bool,
     },
     /// The state of a request: complete or not.
     Done(u32),
-    /// The data of a collective operation.
-    Table(u64),
+    /// The data of a collective operation, by its communicator and number there.
+    Table {
+        table: u64,
+        key: (CommId, u64),
+    },
     /// The ends of accesses to a window that a synchronisation completes, which began at this instant.
     Accesses {
         completed: Vec<u32>,
@@ -79,7 +85,7 @@ impl RankSource<'_> {
                 }
                 None => self.await_probed(from),
             },
-            Awaited::Completed { requests, is_test, is_unasked } => {
+            Awaited::Completed { requests, is_test, is_unasked, .. } => {
                 let is_completed = |request: &u32| reply.is_completed(Slot::new(*request));
                 let completed: Vec<u32> = requests.into_iter().filter(is_completed).collect();
                 assert!(!is_unasked || completed.is_empty(), "rank {me} was to know that its test fails");
@@ -102,7 +108,7 @@ impl RankSource<'_> {
                     memory.complete(me, request, found);
                 }
             }
-            Awaited::Table(table) => slot.table.store(table, Ordering::Relaxed),
+            Awaited::Table { table, .. } => slot.table.store(table, Ordering::Relaxed),
             Awaited::Accesses { completed, since } => {
                 completed.into_iter().for_each(|request| self.complete(request, reply));
                 // Loops that look at memory have to end.
@@ -113,6 +119,54 @@ impl RankSource<'_> {
             Awaited::Time => self.delay_poll(reply.clock(), FREE_YIELDS),
             Awaited::End => self.has_ended = true,
         }
+    }
+
+    /// Returns whether it is certain how the operation in progress ends, which is told before it does.
+    fn is_certain(&self, reply: Reply<'_>) -> bool {
+        match &self.awaited {
+            Awaited::Message(_) => reply.received().is_some(),
+            Awaited::Completed { requests, awaits_all: true, .. } => requests.iter().all(|request| {
+                let slot = Slot::new(*request);
+                let is_certain = || match self.tables.get(request) {
+                    Some((_, key)) => self.run.exchange.is_complete(*key),
+                    None => self.receives.contains_key(request) && reply.status(slot).is_some(),
+                };
+                !reply.is_pending(slot) || is_certain()
+            }),
+            Awaited::Table { key, .. } => self.run.exchange.is_complete(*key),
+            _ => false,
+        }
+    }
+
+    /// Lets the rank go on, ahead of simulated time, if it is certain how its operation ends.
+    pub(super) fn go_ahead(&mut self, reply: Reply<'_>) {
+        let Run { turns, memory, has_files, .. } = &*self.run;
+        let may_go = turns.are_apart() && !turns.is_exclusive() && !has_files.load(Ordering::Relaxed);
+        if !may_go || !self.is_certain(reply) {
+            return;
+        }
+        let me = self.me.get();
+        match std::mem::replace(&mut self.awaited, Awaited::Nothing) {
+            Awaited::Message(on) => {
+                let status = reply.received().expect("the message is known");
+                memory.complete(me, NONE, self.received(status, on));
+            }
+            Awaited::Completed { requests, .. } => {
+                requests.into_iter().for_each(|request| self.complete(request, reply));
+            }
+            Awaited::Table { table, .. } => memory.slot(me).table.store(table, Ordering::Relaxed),
+            _ => unreachable!("the end is certain"),
+        }
+        self.is_ahead = true;
+        self.run.memory.slot(me).is_ahead.store(AHEAD, Ordering::Relaxed);
+        self.get_turn();
+    }
+
+    /// Tells the rank, which is ahead, at which instant its operation has ended.
+    pub(super) fn catch_up(&mut self, reply: Reply<'_>) {
+        self.is_ahead = false;
+        self.clock = reply.clock();
+        self.run.memory.tell_clock(self.me.get(), self.clock);
     }
 
     /// Looks for a message once, for a blocking probe.
@@ -159,7 +213,7 @@ impl RankSource<'_> {
     fn complete(&mut self, request: u32, reply: Reply<'_>) {
         self.requests.remove(&request);
         let completion = match (self.receives.get(&request), self.tables.remove(&request)) {
-            (_, Some(block)) => Completion { is_complete: 1, block, ..Completion::default() },
+            (_, Some((block, _))) => Completion { is_complete: 1, block, ..Completion::default() },
             (Some(&on), None) => match reply.status(Slot::new(request)) {
                 Some(status) => self.received(status, on),
                 // It was cancelled.

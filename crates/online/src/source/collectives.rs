@@ -33,10 +33,11 @@ impl RankSource<'_> {
             run.memory.free(operation.vector);
         }
         if request == NONE {
-            self.awaited = Awaited::Table(table);
+            self.awaited = Awaited::Table { table, key };
         } else {
+            self.receives.remove(&request);
             self.requests.insert(request);
-            self.tables.insert(request, table);
+            self.tables.insert(request, (table, key));
         }
         if kind == Some(CollectiveKind::Window) {
             return self.create_window(on);

@@ -96,7 +96,8 @@ impl RankSource<'_> {
             OperationKind::Testsome => Call::Testsome { slots, done: [].into() },
             _ => Call::Waitall { slots },
         };
-        self.awaited = Awaited::Completed { requests, is_test, is_unasked };
+        let awaits_all = matches!(call, Call::Waitall { .. });
+        self.awaited = Awaited::Completed { requests, awaits_all, is_test, is_unasked };
         self.call(call)
     }
 }
