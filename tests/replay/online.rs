@@ -12,6 +12,8 @@ mod files;
 mod folding;
 #[path = "online/large_types.rs"]
 mod large_types;
+#[path = "online/matched.rs"]
+mod matched;
 #[path = "online/mistakes.rs"]
 mod mistakes;
 #[path = "online/mpich.rs"]

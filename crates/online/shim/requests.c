@@ -590,7 +590,7 @@ int MPI_Request_get_status(MPI_Request handle, int *flag, MPI_Status *status)
     empty_status(status);
     RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
   }
-  *flag = requests[index].is_done;
+  *flag = is_complete(index);
   if (!*flag && !fails_unasked()) {
     answer((struct operation){.kind = OP_GET_STATUS, .request = index});
     *flag = own->flag != 0;
@@ -610,18 +610,21 @@ int MPI_Request_free(MPI_Request *handle)
   if (index == NONE)
     RETURN(MPI_COMM_WORLD, REAL(Request_free)(handle));
   struct request *request = &requests[index];
+  int error = MPI_SUCCESS;
   if (request->is_persistent && !request->is_active) {
     if (request->peer != MPI_PROC_NULL)
       post((struct operation){.kind = OP_FREE, .request = index});
     release_request(index);
   } else if (request->is_done)
     release_request(index);
+  else if (is_complete(index) && !request->is_persistent)
+    error = end_request(handle, index, MPI_STATUS_IGNORE);
   else {
     request->is_freed = true;
     of_freed = freed++ == 0 ? request->made_by : of_freed;
   }
   *handle = MPI_REQUEST_NULL;
-  RETURN(MPI_COMM_WORLD, MPI_SUCCESS);
+  RETURN(MPI_COMM_WORLD, error);
 }
 
 INTERPOSE(Cancel)
