@@ -262,18 +262,21 @@ static int64_t pointer_of(struct file *file)
   return position;
 }
 
-/* Where there are devices, a nonblocking access moves its data at once, and is complete when the simulated one is. */
+/* A nonblocking access moves its data at once: when the real library would be done depends on chance. It is complete when the simulated one is,
+   and at once without devices. */
 static int post_access(struct file *file, enum file_call kind, int64_t offset, int count, MPI_Datatype type, bool is_collective, int error,
                        MPI_Status *status, MPI_Request *result)
 {
   if (error != MPI_SUCCESS)
     return error;
-  if (is_collective && file->c->size > 1)
+  if (shared->has_storage && is_collective && file->c->size > 1)
     warn(current_call(), "a nonblocking collective access takes the time of one of the rank alone");
   uint32_t index = new_request(REQUEST_FILE, file->c, result);
+  struct request *request = request_at(index);
   MPI_Count bytes = 0;
   REAL(Get_elements_x)(status, MPI_BYTE, &bytes);
-  request_at(index)->count = bytes > 0 ? (uint64_t)bytes : 0;
+  request->count = bytes > 0 ? (uint64_t)bytes : 0;
+  request->is_done = !shared->has_storage;
   take_access(file, kind, offset, count, type, index);
   return MPI_SUCCESS;
 }
@@ -326,8 +329,6 @@ static int post_access(struct file *file, enum file_call kind, int64_t offset, i
   int MPI_##name(MPI_File handle, by void *buffer, int count, MPI_Datatype type, MPI_Request *request)                                   \
   {                                                                                                                                      \
     FILE_CALL(name, handle, handle, buffer, count, type, request);                                                                       \
-    if (!shared->has_storage)                                                                                                            \
-      FILE_RETURN(REAL(name)(handle, buffer, count, type, request));                                                                     \
     MPI_Status status;                                                                                                                   \
     int64_t offset = pointer_of(file);                                                                                                   \
     int error = REAL(blocking)(handle, buffer, count, type, &status);                                                                    \
@@ -339,8 +340,6 @@ static int post_access(struct file *file, enum file_call kind, int64_t offset, i
   int MPI_##name(MPI_File handle, MPI_Offset offset, by void *buffer, int count, MPI_Datatype type, MPI_Request *request)                \
   {                                                                                                                                      \
     FILE_CALL(name, handle, handle, offset, buffer, count, type, request);                                                               \
-    if (!shared->has_storage)                                                                                                            \
-      FILE_RETURN(REAL(name)(handle, offset, buffer, count, type, request));                                                             \
     MPI_Status status;                                                                                                                   \
     int error = REAL(blocking)(handle, offset, buffer, count, type, &status);                                                            \
     FILE_RETURN(post_access(file, kind, offset, count, type, is_collective, error, &status, request));                                   \
@@ -400,20 +399,31 @@ int MPI_File_sync(MPI_File handle)
   FILE_RETURN(REAL(File_sync)(handle));
 }
 
-#define ACCESS(name, by, at, kind, result_type)                                                                                          \
+#define ACCESS(name, by, at, kind)                                                                                                       \
   INTERPOSE(name)                                                                                                                        \
-  int MPI_##name(MPI_File handle, by void *buffer, int count, MPI_Datatype type, result_type *result)                                    \
+  int MPI_##name(MPI_File handle, by void *buffer, int count, MPI_Datatype type, MPI_Status *status)                                     \
   {                                                                                                                                      \
-    FILE_CALL(name, handle, handle, buffer, count, type, result);                                                                        \
+    FILE_CALL(name, handle, handle, buffer, count, type, status);                                                                        \
     int64_t offset = move_alone(file, elements(file, count, type));                                                                      \
     take_access(file, kind, offset, count, type, NONE);                                                                                  \
-    FILE_RETURN(REAL(at)(handle, offset, buffer, count, type, result));                                                                  \
+    FILE_RETURN(REAL(at)(handle, offset, buffer, count, type, status));                                                                  \
   }
 
-ACCESS(File_read_shared, , File_read_at, FILE_READ, MPI_Status)
-ACCESS(File_write_shared, const, File_write_at, FILE_WRITE, MPI_Status)
-ACCESS(File_iread_shared, , File_iread_at, FILE_READ, MPI_Request)
-ACCESS(File_iwrite_shared, const, File_iwrite_at, FILE_WRITE, MPI_Request)
+#define POST_SHARED(name, by, kind, blocking)                                                                                            \
+  INTERPOSE(name)                                                                                                                        \
+  int MPI_##name(MPI_File handle, by void *buffer, int count, MPI_Datatype type, MPI_Request *request)                                   \
+  {                                                                                                                                      \
+    FILE_CALL(name, handle, handle, buffer, count, type, request);                                                                       \
+    MPI_Status status;                                                                                                                   \
+    int64_t offset = move_alone(file, elements(file, count, type));                                                                      \
+    int error = REAL(blocking)(handle, offset, buffer, count, type, &status);                                                            \
+    FILE_RETURN(post_access(file, kind, offset, count, type, false, error, &status, request));                                           \
+  }
+
+ACCESS(File_read_shared, , File_read_at, FILE_READ)
+ACCESS(File_write_shared, const, File_write_at, FILE_WRITE)
+POST_SHARED(File_iread_shared, , FILE_READ, File_read_at)
+POST_SHARED(File_iwrite_shared, const, FILE_WRITE, File_write_at)
 
 #define IN_ORDER(at, kind, status)                                                                                                       \
   int64_t offset = move_in_order(file, elements(file, count, type));                                                                     \

@@ -122,6 +122,41 @@ fn data_of_collective_accesses_move_together() {
     }
 }
 
+/// The real file does not decide how often a program tests; without devices nonblocking accesses are complete at once, whatever completes them.
+#[test]
+fn nonblocking_accesses_do_not_wait_for_the_real_file() {
+    let body = "int right = 1, polls = 0, flag, index, count, cell; MPI_Request request;\n\
+        #define ENDED(call) for (flag = 0; !flag; polls++) call; MPI_Wait(&request, &status);\n\
+        #define CHECKED(value, post) { cell = value; post; ENDED(MPI_Request_get_status(request, &flag, &status))\\\n\
+          MPI_Get_count(&status, MPI_INT, &count); right &= count == 1; post; ENDED(MPI_Test(&request, &flag, &status))\\\n\
+          post; ENDED(MPI_Testall(1, &request, &flag, &status)) post; ENDED(MPI_Testany(1, &request, &index, &flag, &status))\\\n\
+          post; ENDED(MPI_Testsome(1, &request, &flag, &index, &status)) }\n\
+        MPI_File_open(TOGETHER, &file); MPI_File_set_view(file, 0, MPI_INT, MPI_INT, \"native\", MPI_INFO_NULL);\n\
+        #define AT(value) (MPI_File_seek(file, rank, MPI_SEEK_SET), cell = value)\n\
+        CHECKED(100 + rank, MPI_File_iwrite_at(file, rank, &cell, 1, MPI_INT, &request))\n\
+        CHECKED(-1, MPI_File_iread_at(file, rank, &cell, 1, MPI_INT, &request)) right &= cell == 100 + rank;\n\
+        CHECKED(200 + rank, MPI_File_iwrite_at_all(file, rank, &cell, 1, MPI_INT, &request))\n\
+        CHECKED(-1, MPI_File_iread_at_all(file, rank, &cell, 1, MPI_INT, &request)) right &= cell == 200 + rank;\n\
+        CHECKED(0, (AT(300 + rank), MPI_File_iwrite(file, &cell, 1, MPI_INT, &request)))\n\
+        CHECKED(0, (AT(-1), MPI_File_iread(file, &cell, 1, MPI_INT, &request))) right &= cell == 300 + rank;\n\
+        CHECKED(0, (AT(400 + rank), MPI_File_iwrite_all(file, &cell, 1, MPI_INT, &request)))\n\
+        CHECKED(0, (AT(-1), MPI_File_iread_all(file, &cell, 1, MPI_INT, &request))) right &= cell == 400 + rank;\n\
+        MPI_File_seek_shared(file, 10, MPI_SEEK_SET); CHECKED(500, MPI_File_iwrite_shared(file, &cell, 1, MPI_INT, &request))\n\
+        MPI_File_seek_shared(file, 10, MPI_SEEK_SET); CHECKED(-1, MPI_File_iread_shared(file, &cell, 1, MPI_INT, &request))\n\
+        right &= cell == 500; MPI_File_close(&file); printf(\"%d %d\\n\", right, polls);";
+    let Some(program) = program(body) else { return };
+    let fixed = ["--set", "online.computation='fixed'", "--set", "online.fixed_s='10ns'"];
+    let on_disk = program.lines_and_digest(2, &fixed);
+    // Ten kinds of accesses, each five times. Rank 0 has the disk; to it and back takes the other one 2 us, 200 computations.
+    let polls = on_disk.0[0].strip_prefix("1 ").map(|polls| polls.parse().unwrap());
+    assert!(polls > Some(50 * 200) && on_disk.0[1] == "1 50", "{on_disk:?}");
+    assert_eq!(program.lines_and_digest(2, &fixed), on_disk);
+    program.folder.write("run.toml", SETTINGS);
+    let without = program.lines_and_digest(2, &fixed);
+    assert_eq!(without.0, ["1 50"; 2]);
+    assert_eq!(program.lines_and_digest(2, &fixed), without);
+}
+
 #[test]
 fn what_accesses_leave_out_is_warned_of() {
     let body = "MPI_Info info; MPI_Info_create(&info); MPI_Info_set(info, \"cb_nodes\", \"2\");\n\
