@@ -149,10 +149,15 @@ void begin_together(struct file *file, int64_t offset, int count, MPI_Datatype t
   free(parts);
 }
 
-void await_all(struct file *file)
+int await_first(struct file *file, int error)
 {
-  release(exchange_parts(file, (MPI_Offset[2]){0, 0}));
+  struct table *table = exchange_parts(file, (MPI_Offset[2]){error, 0});
+  int first = (int)*(MPI_Offset *)contribution(table, 0);
+  release(table);
+  return first;
 }
+
+void await_all(struct file *file) { await_first(file, MPI_SUCCESS); }
 
 /* Takes the time of an access to data of the view: from an offset on, in units of the view. */
 void take_access(struct file *file, enum file_call kind, int64_t offset, int count, MPI_Datatype type, uint32_t request)

@@ -212,20 +212,27 @@ int MPI_File_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype ele
 OF_LIBRARY(File_set_info, (MPI_File handle, MPI_Info info), handle, info)
 OF_LIBRARY(File_set_atomicity, (MPI_File handle, int flag), handle, flag)
 
-/* Each member sets the size of the real file: no other call on it comes between. */
-#define OF_ALL(name)                                                                                                                     \
+/* Makes a file longer, never shorter. The function of Open MPI repeats the data of the file behind its end, even if it is long enough. */
+static int preallocate(MPI_File handle, MPI_Offset bytes)
+{
+  MPI_Offset size = 0;
+  int error = REAL(File_get_size)(handle, &size);
+  return error || (bytes >= 0 && size >= bytes) ? error : REAL(File_set_size)(handle, bytes);
+}
+
+/* The first member sets the size of the real file: no other call on it comes between. */
+#define OF_FIRST(name, function)                                                                                                         \
   INTERPOSE(name)                                                                                                                        \
   int MPI_##name(MPI_File handle, MPI_Offset bytes)                                                                                      \
   {                                                                                                                                      \
     FILE_CALL(name, handle, handle, bytes);                                                                                              \
     await_all(file);                                                                                                                     \
-    int error = REAL(name)(handle, bytes);                                                                                               \
-    await_all(file);                                                                                                                     \
-    FILE_RETURN(error);                                                                                                                  \
+    int error = file->c->rank == 0 ? function(handle, bytes) : MPI_SUCCESS;                                                              \
+    FILE_RETURN(await_first(file, error));                                                                                               \
   }
 
-OF_ALL(File_set_size)
-OF_ALL(File_preallocate)
+OF_FIRST(File_set_size, REAL(File_set_size))
+OF_FIRST(File_preallocate, preallocate)
 
 INTERPOSE(File_seek_shared)
 int MPI_File_seek_shared(MPI_File handle, MPI_Offset offset, int from)

@@ -42,5 +42,7 @@ void take_access(struct file *file, enum file_call kind, int64_t offset, int cou
 void begin_together(struct file *file, int64_t offset, int count, MPI_Datatype type);
 /* Waits until all members have come here: what they have done to the real file before is done. */
 void await_all(struct file *file);
+/* Waits as well; returns the error of the first member, which has done something to the real file for all. */
+int await_first(struct file *file, int error);
 
 #endif

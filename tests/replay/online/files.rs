@@ -157,6 +157,31 @@ fn nonblocking_accesses_do_not_wait_for_the_real_file() {
     assert_eq!(program.lines_and_digest(2, &fixed), without);
 }
 
+/// One size for all members, also where a size is set again; `MPI_File_preallocate` keeps what is in a file, and never makes it shorter.
+#[test]
+fn sizes_of_files_are_set_once_for_all_ranks() {
+    let body = "MPI_Offset sizes[5]; int cell = 7;\nMPI_File_open(TOGETHER, &file);\n\
+        MPI_File_set_size(file, 102); MPI_File_get_size(file, &sizes[0]);\n\
+        if (rank == 0) MPI_File_write_at(file, 98, &cell, 1, MPI_INT, &status);\n\
+        MPI_File_preallocate(file, 5000); MPI_File_get_size(file, &sizes[1]);\n\
+        MPI_File_preallocate(file, 5000); MPI_File_get_size(file, &sizes[2]);\n\
+        MPI_File_preallocate(file, 4000); MPI_File_get_size(file, &sizes[3]);\n\
+        cell = 0; MPI_File_read_at(file, 98, &cell, 1, MPI_INT, &status);\n\
+        MPI_File_set_size(file, 90); MPI_File_get_size(file, &sizes[4]); MPI_File_close(&file);\n\
+        for (int i = 0; i < 5; i++) printf(\"%d %lld\\n\", i, (long long)sizes[i]); printf(\"cell %d\\n\", cell);\n\
+        MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &file);\n\
+        printf(\"fails %d\\n\", MPI_File_preallocate(file, 9000) != MPI_SUCCESS); MPI_File_close(&file);";
+    let Some(program) = program(body) else { return };
+    program.folder.write("run.toml", SETTINGS);
+    for ranks in [1, 3] {
+        let (lines, _) = program.lines_and_digest(ranks, &[]);
+        let expected = ["0 102", "1 5000", "2 5000", "3 5000", "4 90", "cell 7", "fails 1"];
+        let repeated: Vec<&str> =
+            expected.iter().flat_map(|line| std::iter::repeat_n(*line, ranks as usize)).collect();
+        assert_eq!(lines, repeated, "{ranks} ranks");
+    }
+}
+
 #[test]
 fn what_accesses_leave_out_is_warned_of() {
     let body = "MPI_Info info; MPI_Info_create(&info); MPI_Info_set(info, \"cb_nodes\", \"2\");\n\
