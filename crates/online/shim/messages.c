@@ -178,8 +178,8 @@ int MPI_Sendrecv(const void *from, int send_count, MPI_Datatype send_type, int t
   error = message_error(c, buffer, count, type, source, tag, true);
   CHECK(!error, handle, error);
   static bool has_warned;
-  bool exchanges = to != MPI_PROC_NULL && source != MPI_PROC_NULL && send_count > 0 && count > 0;
-  if (exchanges && from == buffer && from != MPI_BOTTOM && !has_warned) {
+  bool exchanges = to != MPI_PROC_NULL && source != MPI_PROC_NULL;
+  if (!has_warned && exchanges && share_memory(from, send_count, send_type, buffer, count, type)) {
     has_warned = true;
     warn(current_call(), "%s sends from the buffer into which it receives: the two must be distinct", current_call().name);
   }

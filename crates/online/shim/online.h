@@ -344,6 +344,8 @@ struct request *request_at(uint32_t index);
 uint32_t request_index(MPI_Request handle);
 /* Notes the contents of the buffer of a message that has been posted, where that is asked for. */
 void watch_buffer(uint32_t index, const void *buffer, uint64_t count, MPI_Datatype type);
+/* Returns whether data of two messages lie in the same place, as far as that is certain: data of types with gaps may lie between each other. */
+bool share_memory(const void *one, uint64_t one_count, MPI_Datatype one_type, const void *other, uint64_t other_count, MPI_Datatype other_type);
 /* Returns a hash of data. */
 uint64_t contents_of(const void *buffer, uint64_t count, MPI_Datatype type);
 /* Frees the number of a request that is complete. */

@@ -219,15 +219,23 @@ struct span {
 };
 
 /* Where the data of a message lie; nowhere if its type has gaps, where others may lie. */
-static struct span span_of(const struct request *request)
+static struct span span_of(const void *buffer, uint64_t count, MPI_Datatype type)
 {
   MPI_Aint lower, extent;
-  uint64_t bytes = packed_size(request->count, request->type);
-  REAL(Type_get_true_extent)(request->type, &lower, &extent);
-  if (bytes == 0 || bytes != (request->count - 1) * (uint64_t)extent_of(request->type) + (uint64_t)extent)
+  uint64_t bytes = packed_size(count, type);
+  REAL(Type_get_true_extent)(type, &lower, &extent);
+  if (bytes == 0 || bytes != (count - 1) * (uint64_t)extent_of(type) + (uint64_t)extent)
     return (struct span){0};
-  const char *begin = (const char *)request->buffer + lower;
+  const char *begin = (const char *)buffer + lower;
   return (struct span){begin, begin + bytes};
+}
+
+static bool overlap(struct span one, struct span other) { return one.begin < other.end && other.begin < one.end; }
+
+bool share_memory(const void *one, uint64_t one_count, MPI_Datatype one_type, const void *other, uint64_t other_count, MPI_Datatype other_type)
+{
+  bool is_same = one == other && one_type == other_type && packed_size(one_count, one_type) > 0 && packed_size(other_count, other_type) > 0;
+  return is_same || overlap(span_of(one, one_count, one_type), span_of(other, other_count, other_type));
 }
 
 /* Names the first two pending messages that share memory, into which one is received. */
@@ -235,13 +243,12 @@ static void check_overlap(uint32_t index)
 {
   static bool has_warned;
   const struct request *request = &requests[index];
-  struct span span = span_of(request);
+  struct span span = span_of(request->buffer, request->count, request->type);
   for (uint32_t i = 0; i < length && !has_warned && span.begin != span.end; i++) {
     const struct request *other = &requests[i];
     if (i == index || !other->is_active || !other->is_watched || (request->kind != REQUEST_RECEIVE && other->kind != REQUEST_RECEIVE))
       continue;
-    struct span others = span_of(other);
-    if (others.begin >= span.end || span.begin >= others.end)
+    if (!overlap(span, span_of(other->buffer, other->count, other->type)))
       continue;
     has_warned = true;
     warn(request->made_by, "the buffer of %s overlaps that of %s, which was not completed before", request->made_by.name, other->made_by.name);

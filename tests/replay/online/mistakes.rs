@@ -150,3 +150,27 @@ fn changed_buffers_of_pending_collectives_are_named() {
     }
     run("0", &check).stderr(contains(said).not());
 }
+
+/// `MPI_Sendrecv` must not send what it receives into; parts of one array that lie between each other are distinct.
+#[test]
+fn sendrecv_into_its_own_buffer_is_named() {
+    let body = "double a[6][6] = {0}; int sizes[2] = {6, 6}, column[2] = {6, 1}, which = atoi(argv[1]);\n\
+        MPI_Datatype last, first, row; MPI_Status status;\n\
+        MPI_Type_create_subarray(2, sizes, column, (int[]){0, 4}, MPI_ORDER_C, MPI_DOUBLE, &last); MPI_Type_commit(&last);\n\
+        MPI_Type_create_subarray(2, sizes, column, (int[]){0, 0}, MPI_ORDER_C, MPI_DOUBLE, &first); MPI_Type_commit(&first);\n\
+        MPI_Type_contiguous(6, MPI_DOUBLE, &row); MPI_Type_commit(&row);\n\
+        #define EXCHANGE(from, n, of, into, type) MPI_Sendrecv(from, n, of, 1 - rank, 0, into, n, type, 1 - rank, 0, MPI_COMM_WORLD, &status)\n\
+        if (which == 0) { EXCHANGE(a, 1, last, a, first); EXCHANGE(a, 1, last, &a[0][1], last); EXCHANGE(a[0], 1, row, a[1], row); EXCHANGE(a, 0, row, a, row);\n\
+          MPI_Sendrecv_replace(a, 1, row, 1 - rank, 0, 1 - rank, 0, MPI_COMM_WORLD, &status);\n\
+          MPI_Sendrecv(a, 1, row, MPI_PROC_NULL, 0, a, 1, row, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status); }\n\
+        if (which == 1) EXCHANGE(a, 1, row, a, row);\nif (which == 2) EXCHANGE(a, 2, row, a[1], row);\nif (which == 3) EXCHANGE(a, 1, first, a, first);\n\
+        MPI_Type_free(&last); MPI_Type_free(&first); MPI_Type_free(&row);";
+    let said =
+        "MPI_Sendrecv sends from the buffer into which it receives: the two must be distinct, called from /";
+    let Some(program) = Program::with_body(body) else { return };
+    let run = |which: &str| program.command(2, &[]).arg(which).assert().success();
+    for which in ["1", "2", "3"] {
+        run(which).stderr(contains(said));
+    }
+    run("0").stderr(contains("must be distinct").not());
+}
