@@ -39,8 +39,12 @@ fn what_ranks_see_ahead_of_time_is_what_they_see_in_time() {
     else {
         return;
     };
-    let models: [&[&str]; 3] =
-        [&["--model", "flow"], &["--model", "contention-free"], &["--model", "packets"]];
+    let models: [&[&str]; 4] = [
+        &["--model", "flow"],
+        &["--model", "contention-free"],
+        &["--model", "contention-free", "--set", "engine.threads=2"],
+        &["--model", "packets"],
+    ];
     for model in models {
         let flags = [model, &["--set", "online.computation='none'"]].concat();
         let expected = short.lines_and_digest(4, &flags);
