@@ -510,7 +510,7 @@ fn long_computations_are_those_of_the_record() {
 fn operations_of_many_turns_are_not_lost() {
     let body = "enum { COUNT = 300 };\nstatic int sent[COUNT], got[COUNT];\nstatic MPI_Request requests[2 * COUNT];\n\
         int wrong = 0, to = (rank + 1) % size, from = (rank + size - 1) % size;\n\
-        for (int round = 0; round < 60; round++) {\nfor (volatile int i = 0; i < 50000; i++);\n\
+        for (int round = 0; round < 25; round++) {\nfor (volatile int i = 0; i < 50000; i++);\n\
         for (int k = 0; k < COUNT; k++) {\nMPI_Irecv(got + k, 1, MPI_INT, from, k, MPI_COMM_WORLD, requests + k);\n\
         for (volatile int i = 0; i < 200; i++);\n}\n\
         for (int k = 0; k < COUNT; k++) {\nsent[k] = COUNT * round + k;\n\
