@@ -15,10 +15,10 @@ use crate::parameters::PacketRouting;
 ///
 /// Ports and nodes have the numbers of the [machine](PacketMachine).
 pub(crate) trait Detours: fmt::Debug + Send + Sync {
-    /// Returns the output port that a packet takes at a node, and its path from there.
-    fn route(&self, crossing: &Crossing<'_, '_>) -> (u32, u32);
+    /// Returns the output port that a packet takes at a node, and its path from there; `None` at a host that has one cable.
+    fn route(&self, crossing: &Crossing<'_, '_>) -> Option<(u32, u32)>;
 
-    /// Lists all that `route` may return at a node, for any packet with a path between two hosts.
+    /// Lists all that `route` may return at a node, for any packet with a path between two hosts; nothing at a host that has one cable.
     fn steps(&self, machine: &PacketMachine<'_>, at: (u32, u32), ends: (HostId, HostId)) -> Vec<(u32, u32)>;
 
     /// Returns the bits of a path that have the virtual channel.
@@ -87,10 +87,5 @@ impl Crossing<'_, '_> {
     /// Returns whether the packet goes over a third place, and not on a shortest way, by the costs of both.
     pub(crate) fn takes_detour<V>(&self, via: V, cost: impl Fn(Option<V>) -> Option<u64>) -> bool {
         self.machine.parameters.routing == PacketRouting::Valiant || cost(Some(via)) < cost(None)
-    }
-
-    /// Returns the only cable of a host, with the path that the packet has.
-    pub(crate) fn only_cable(&self) -> (u32, u32) {
-        (self.machine.nodes[self.node as usize].first_port, self.packet.path)
     }
 }

@@ -264,7 +264,8 @@ impl Fabric<'_, '_> {
         let (machine, first_port) = (self.machine, self.first_port);
         let loads = buffers.map(|buffers| (buffers, first_port));
         let crossing = Crossing { machine, node: self.first_node + node, packet, loads };
-        let (port, path) = table.route(&crossing);
+        let only_cable = || (machine.nodes[crossing.node as usize].first_port, crossing.packet.path);
+        let (port, path) = table.route(&crossing).unwrap_or_else(only_cable);
         packet.path = path;
         port - first_port
     }

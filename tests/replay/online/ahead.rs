@@ -30,8 +30,8 @@ const ROUNDS: &str = "enum { MOST = 20000 };\nstatic int out[MOST], in[MOST], su
     }\n\
     MPI_Request_free(&start);\nprintf(\"%d %lx\\n\", rank, sum);";
 
-/// Where ranks work for long, they do so at once, before calls of others end that came earlier: data, clocks and digests are those of ranks
-/// that do not work, and so have their turns one after the other.
+/// Ranks that work for long do so at once, before earlier calls of others end. Their data, clocks and digests are those of ranks that do not
+/// work, which have their turns one after the other.
 #[test]
 fn what_ranks_see_ahead_of_time_is_what_they_see_in_time() {
     let [Some(short), Some(long)] =

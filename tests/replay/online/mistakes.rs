@@ -124,7 +124,7 @@ fn wrong_arguments_are_named() {
     program.command(2, &[]).arg("-1").assert().success();
 }
 
-/// What nonblocking collective operations send is not to be changed before their end, and afterwards it may be.
+/// A program may change what a nonblocking collective operation sends after its end only.
 #[test]
 fn changed_buffers_of_pending_collectives_are_named() {
     let body = "int data[8] = {0}, got[8], all[8] = {0}, ones[2] = {1, 1}, bytes[2] = {0, 16}, ints[2] = {3, 7}, which = atoi(argv[1]);\n\

@@ -65,11 +65,7 @@ impl RankSource<'_> {
         self.clock = reply.clock();
         match std::mem::replace(&mut self.awaited, Awaited::Nothing) {
             Awaited::Nothing => {}
-            Awaited::Message(on) => {
-                let status = reply.received().expect("a receive ends with a message");
-                let completion = self.received(status, on);
-                self.run.memory.complete(me, NONE, completion);
-            }
+            Awaited::Message(on) => self.tell_message(on, reply),
             Awaited::Found => {
                 slot.flag.store(reply.found().is_some().into(), Ordering::Relaxed);
                 match reply.found() {
@@ -151,10 +147,7 @@ impl RankSource<'_> {
         }
         let me = self.me.get();
         match std::mem::replace(&mut self.awaited, Awaited::Nothing) {
-            Awaited::Message(on) => {
-                let status = reply.received().expect("the message is known");
-                memory.complete(me, NONE, self.received(status, on));
-            }
+            Awaited::Message(on) => self.tell_message(on, reply),
             Awaited::Completed { requests, .. } => {
                 requests.into_iter().for_each(|request| self.complete(request, reply));
             }
@@ -211,6 +204,12 @@ impl RankSource<'_> {
         if let Some(seconds) = self.failed_polls.delay(clock, free) {
             self.actions.push_back(Action::Sleep { seconds });
         }
+    }
+
+    /// Tells the rank of the message of a blocking receive.
+    fn tell_message(&self, on: CommIdx, reply: Reply<'_>) {
+        let status = reply.received().expect("the receive has matched a message");
+        self.run.memory.complete(self.me.get(), NONE, self.received(status, on));
     }
 
     /// Tells the rank that a request is complete.

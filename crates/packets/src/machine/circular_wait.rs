@@ -97,7 +97,10 @@ impl PacketMachine<'_> {
             Ways::Shortest(outputs) => {
                 outputs.at(0).at_node(node).toward(dst).0.iter().map(|&port| (port, path + 1)).collect()
             }
-            Ways::Detours(table) => table.steps(self, (node, path), (src, dst)),
+            Ways::Detours(table) => match table.steps(self, (node, path), (src, dst)) {
+                none if none.is_empty() => vec![(self.nodes[node as usize].first_port, path)],
+                steps => steps,
+            },
         }
     }
 }

@@ -197,7 +197,7 @@ impl GroupTable {
 }
 
 impl Detours for GroupTable {
-    fn route(&self, crossing: &Crossing<'_, '_>) -> (u32, u32) {
+    fn route(&self, crossing: &Crossing<'_, '_>) -> Option<(u32, u32)> {
         let Crossing { node, packet, .. } = *crossing;
         let (ends, dst) = (crossing.ends(), packet.message.dst);
         let mut way = GroupWay(packet.path);
@@ -217,12 +217,12 @@ impl Detours for GroupTable {
             let is_taken = crossing.takes_detour(via, cost);
             way = way.decide(is_taken.then_some(via), self.routing != PacketRouting::Par);
         }
-        self.step(node, way, dst).map_or_else(|| crossing.only_cable(), |(port, way)| (port, way.0))
+        self.step(node, way, dst).map(|(port, way)| (port, way.0))
     }
 
     fn steps(
         &self,
-        machine: &PacketMachine<'_>,
+        _: &PacketMachine<'_>,
         (node, path): (u32, u32),
         ends: (HostId, HostId),
     ) -> Vec<(u32, u32)> {
@@ -236,9 +236,8 @@ impl Detours for GroupTable {
                 minimal.into_iter().chain(vias.map(|via| way.decide(Some(via), true))).collect()
             }
         };
-        let first_port = machine.nodes[node as usize].first_port;
-        let step = |way| self.step(node, way, ends.1).unwrap_or((first_port, way));
-        ways.into_iter().map(step).map(|(port, way)| (port, way.0)).collect()
+        let steps = ways.into_iter().filter_map(|way| self.step(node, way, ends.1));
+        steps.map(|(port, way)| (port, way.0)).collect()
     }
 
     /// Returns one more than packets change them: at two cables between groups, and as they change their mind in the source's group.

@@ -187,7 +187,7 @@ impl SwitchTable {
 }
 
 impl Detours for SwitchTable {
-    fn route(&self, crossing: &Crossing<'_, '_>) -> (u32, u32) {
+    fn route(&self, crossing: &Crossing<'_, '_>) -> Option<(u32, u32)> {
         let Crossing { node, packet, .. } = *crossing;
         let (src, dst) = crossing.ends();
         let mut way = SwitchWay(packet.path);
@@ -198,12 +198,12 @@ impl Detours for SwitchTable {
             let is_taken = crossing.takes_detour(via, cost);
             way = way.decide(is_taken.then_some(via));
         }
-        self.step(crossing, node, way).map_or_else(|| crossing.only_cable(), |(port, way)| (port, way.0))
+        self.step(crossing, node, way).map(|(port, way)| (port, way.0))
     }
 
     fn steps(
         &self,
-        machine: &PacketMachine<'_>,
+        _: &PacketMachine<'_>,
         (node, path): (u32, u32),
         ends: (HostId, HostId),
     ) -> Vec<(u32, u32)> {
@@ -216,12 +216,8 @@ impl Detours for SwitchTable {
                 minimal.into_iter().chain(vias.map(Some)).map(|via| way.decide(via)).collect()
             }
         };
-        let first_port = machine.nodes[node as usize].first_port;
-        let steps = ways.into_iter().flat_map(|way| match self.ports(node, way, ends.1) {
-            None => vec![(first_port, way.0)],
-            Some(((ports, _), way)) => ports.iter().map(|&port| (port, way.0)).collect(),
-        });
-        steps.collect()
+        let steps = ways.into_iter().filter_map(|way| self.ports(node, way, ends.1));
+        steps.flat_map(|((ports, _), way)| ports.iter().map(move |&port| (port, way.0))).collect()
     }
 
     /// Returns one for each part of a way, or as many as it has links between switches.

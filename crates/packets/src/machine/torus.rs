@@ -95,7 +95,7 @@ impl TorusTable {
 }
 
 impl Detours for TorusTable {
-    fn route(&self, crossing: &Crossing<'_, '_>) -> (u32, u32) {
+    fn route(&self, crossing: &Crossing<'_, '_>) -> Option<(u32, u32)> {
         let Crossing { machine, node, packet, .. } = *crossing;
         let (host, hash) = (machine.nodes[node as usize].node.index() as u32, crossing.hash_at(node));
         let way = match packet.path {
@@ -103,7 +103,7 @@ impl Detours for TorusTable {
             path => TorusWay(path),
         };
         let (port, way) = self.step(host, way, packet.message.dst.get(), hash & 1 == 0);
-        (port, way.0)
+        Some((port, way.0))
     }
 
     fn steps(
