@@ -365,7 +365,11 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
 
     #[inline(always)]
     fn current_wake(&self) -> Wake {
-        self.due().map_or(Wake::No, Wake::Conditional)
+        match self.due() {
+            None => Wake::No,
+            Some(_) if self.is_outcome_certain() => Wake::Ready,
+            Some(at) => Wake::Conditional(at),
+        }
     }
 
     /// Takes a token of another rank, or of the machine.

@@ -22,20 +22,6 @@ fn program(body: &str) -> Option<Program> {
     Some(program)
 }
 
-/// Returns the digest and the time of a replay of a trace with the settings of the program \[s\].
-fn replay(program: &Program, flags: &[&str], trace: &str) -> (String, f64) {
-    let report = program.folder.path("replay.json");
-    let mut run = command();
-    run.arg("run")
-        .arg(program.folder.path("run.toml"))
-        .args(flags)
-        .args(["--trace", trace, "--report"])
-        .arg(&report);
-    run.assert().success();
-    let report = SavedReport::from_path(&report).unwrap();
-    (report.digest.to_string(), report.simulated_time_s)
-}
-
 /// Returns the time of the last run of the program \[s\].
 fn online_time(program: &Program) -> f64 {
     SavedReport::from_path(&program.folder.path("report.json")).unwrap().simulated_time_s
@@ -59,15 +45,11 @@ fn accesses_take_the_time_of_the_replay_of_their_record() {
         MPI_File_write_ordered(file, &rank, 1, MPI_INT, &status);\n\
         MPI_File_close(&file);\nMPI_Type_free(&column);\nprintf(\"%d\\n\", right);";
     let Some(program) = program(body) else { return };
-    let trace = program.folder.path("run.pdt").to_string_lossy().into_owned();
     for (flags, least) in [(["--model", "contention-free"], 0.0025), (["--threads", "2"], 0.01)] {
-        let (lines, digest) =
-            program.lines_and_digest(4, &[&flags as &[&str], &["--record", &trace]].concat());
-        assert_eq!(lines, ["1"; 4]);
+        assert_eq!(program.lines_of_recorded(4, &flags), ["1"; 4]);
         let time = online_time(&program);
         // A megabyte of each rank is written and read, of all of them one after the other if they share the disk.
         assert!(time > least, "{flags:?}: {time}");
-        assert_eq!(replay(&program, &flags, &trace), (digest, time), "{flags:?}");
     }
 }
 
@@ -91,7 +73,7 @@ fn collective_accesses_take_the_time_of_those_of_a_trace() {
     }
     let trace = program.folder.write("trace.txt", &text).to_string_lossy().into_owned();
     program.lines_and_digest(4, &[]);
-    assert_eq!(online_time(&program), replay(&program, &[], &trace).1);
+    assert_eq!(online_time(&program), program.replay(&[], &trace).simulated_time_s);
 }
 
 /// The data of collective accesses move after all calls before them, and before all calls after them, also where they take no time.

@@ -27,8 +27,7 @@ fn computations_belong_to_regions_in_reports_and_in_the_record() {
     );
     let folder = crate::command_line::Folder::new();
     let Some(program) = Program::compile(&folder.write("program.c", &text)) else { return };
-    let (trace, replayed) = (program.folder.path("run.pdt"), program.folder.path("replayed.json"));
-    let trace = trace.to_string_lossy().into_owned();
+    let trace = program.folder.path("run.pdt").to_string_lossy().into_owned();
     let flags = [
         "--set",
         "online.computation='fixed'",
@@ -51,14 +50,7 @@ fn computations_belong_to_regions_in_reports_and_in_the_record() {
         named("the_solver/level-3/inner", 0),
     ];
     assert_eq!(regions(&report), expected);
-    let mut replay = command();
-    replay
-        .arg("run")
-        .arg(program.folder.path("run.toml"))
-        .args(&flags[4..6])
-        .args(["--trace", &trace, "--report"]);
-    replay.arg(&replayed).assert().success();
-    let replayed = SavedReport::from_path(&replayed).unwrap();
+    let replayed = program.replay(&flags[4..6], &trace);
     assert_eq!((replayed.digest.to_string(), regions(&replayed)), (digest, expected.to_vec()));
 }
 

@@ -100,9 +100,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
                 return Ok(self.keep_pending(Pending::First { call, left, kind, differs }));
             };
             let at = self.context.thread.clock.max(first);
-            let is_certain =
-                self.slots(call).iter().all(|&slot| !matches!(self.state(slot), Request::Pending(_)));
-            if !granted && !is_certain {
+            if !granted && !self.are_ends_known(call) {
                 return Ok(self.keep_pending(Pending::First { call, left, kind, differs }));
             }
             (granted, left) = (false, left - 1);
@@ -129,6 +127,16 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         let is_recorded = self.swap_chosen(call);
         self.context.observers.outcome_decided(self.context.thread.action, is_recorded && !differs);
         Ok(self.end_completion(kind, Some(call)))
+    }
+
+    fn are_ends_known(&self, call: CallId) -> bool {
+        self.slots(call).iter().all(|&slot| !matches!(self.state(slot), Request::Pending(_)))
+    }
+
+    /// Returns whether the pending call needs no conditional event any more, as all its requests have ended: where a trace knows that it takes
+    /// all of them, it does not wait for such an event either, and does not come after those of its instant.
+    pub(super) fn is_outcome_certain(&self) -> bool {
+        matches!(self.pending, Pending::First { call, .. } if self.are_ends_known(call))
     }
 
     /// Returns the requests of a call that could be completed, for a program that runs.
