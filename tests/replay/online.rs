@@ -242,6 +242,25 @@ fn a_wait_for_some_that_takes_all_does_not_wait_for_its_turn() {
     }
 }
 
+/// A trace knows which receive its rank will cancel, the run does not: other messages of the rank are not later for that, as that of rank 2,
+/// which the probe of rank 0 finds at its instant.
+#[test]
+fn messages_of_ranks_that_cancel_receives_have_no_turns() {
+    let body = "int found;\nMPI_Request request;\nif (rank < 2) usleep(100);\n\
+        if (rank == 1) MPI_Send(NULL, 0, MPI_INT, 2, 1, MPI_COMM_WORLD);\n\
+        if (rank == 2) {\nMPI_Recv(NULL, 0, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
+        MPI_Send(NULL, 0, MPI_INT, 0, 2, MPI_COMM_WORLD);\nMPI_Irecv(NULL, 0, MPI_INT, 1, 3, MPI_COMM_WORLD, &request);\n\
+        MPI_Cancel(&request);\nMPI_Wait(&request, MPI_STATUS_IGNORE);\n}\n\
+        if (rank == 0) {\nMPI_Iprobe(2, 2, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);\n\
+        MPI_Recv(NULL, 0, MPI_INT, 2, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\nprintf(\"%d\\n\", found);\n}";
+    let Some(program) = Program::with_body(body) else { return };
+    program.folder.write("run.toml", &SETTINGS.replace("latency = '1us'", "latency = '0us'"));
+    for model in ["contention-free", "flow"] {
+        let without = ["--model", model, "--set", "mpi.envelope_bytes=0"];
+        assert_eq!(program.lines_of_recorded(3, &without), ["1"], "{model}");
+    }
+}
+
 /// A program whose computations are measured polls as often as it has time for; so does the replay of its trace.
 #[test]
 fn polls_of_measured_programs_cost_nothing_beside() {

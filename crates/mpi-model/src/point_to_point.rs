@@ -120,7 +120,6 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             let route = replay.is_placed().then(|| route(replay.machine, peer, me)).transpose()?;
             ports.push(Port::new(peer, route));
         }
-        let mailbox = || Box::new(Mailbox::new(trace.cancels_receives() || trace.graph().is_some()));
         let (has_mailbox, in_calls) =
             (trace.has_timing_dependent_matching(), replay.parameters.progress == Progress::Calls);
         let is_reenacted = replay.parameters.outcomes == Outcomes::Reenact;
@@ -137,7 +136,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             requests: Requests::new(trace.slots()),
             ports: Ports::new(ports),
             routes: BTreeMap::new(),
-            mailbox: has_mailbox.then(mailbox),
+            mailbox: has_mailbox.then(|| Box::new(Mailbox::new(trace))),
             progress: in_calls.then(Box::default),
             depends_on_time: has_mailbox || in_calls,
             slot_map: None,

@@ -6,7 +6,6 @@ use pdes_replay::SavedReport;
 use predicates::str::contains;
 
 use super::{Program, SETTINGS};
-use crate::command_line::command;
 
 /// A disk that all hosts share.
 const DISK: &str = "[[platform.storage]]\ndirectory = '/'\nhost = 'node-0'\nshared = true\nread = '2GBps'\nwrite = '500MBps'\n";

@@ -3,7 +3,6 @@
 use pdes_replay::SavedReport;
 
 use super::Program;
-use crate::command_line::command;
 
 /// Returns the regions of a report, with the computation of all ranks in each [ns].
 fn regions(report: &SavedReport) -> Vec<(Option<String>, u64)> {

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use pdes_replay::SavedReport;
 use predicates::prelude::PredicateBooleanExt as _;
 use predicates::str::contains;
 
 use super::Program;
-use crate::command_line::command;
 use crate::reference::rows;
 use crate::shared::shared;
 

@@ -5,14 +5,14 @@
 //! marriage with common preferences on both sides, which has one solution, whatever the order in which pairs are found.
 //! A pair is certain once no message that was sent earlier can arrive. Where the first receive that accepts a
 //! message names its source, that is at once, because messages of one source arrive in their order; otherwise a conditional event
-//! at the later of the two posts decides. At a rank that cancels receives nothing is certain at once, nor where the program is a graph:
-//! operations that overlap send and post in any order.
+//! at the later of the two posts decides. A receive that the trace cancels is certain of nothing at once, nor is any where the program is a
+//! graph: operations that overlap send and post in any order.
 
 use std::collections::BTreeMap;
 
 use pdes_core::{LpId, Rank, SimTime, StateVisitor};
 use serde::{Deserialize, Serialize};
-use trace_mmap::CommId;
+use trace_mmap::{CommId, RankTrace};
 
 use super::matching::{Context, Receive, UnexpectedMessage};
 use super::{PointToPoint, RequestId};
@@ -27,6 +27,10 @@ use crate::token::Message;
 pub(crate) struct Mailbox {
     /// No pair is certain before its time.
     awaits_time: bool,
+    /// The trace cancels receives.
+    pub(crate) cancels: bool,
+    /// Request of the receive that is posted next, if the trace cancels it: it takes no message before its time.
+    pub(crate) cancelled: Option<RequestId>,
     unexpected: BTreeMap<SendOrder, UnexpectedMessage>,
     /// Posted receives, in the order of their posts, by time and round.
     receives: Vec<PostedReceive>,
@@ -47,6 +51,8 @@ pub(super) struct PostedReceive {
     pub(super) wanted: MatchFilter,
     /// Source of its message in the recorded run, where it is from any source.
     pub(super) recorded: Option<Rank>,
+    /// It takes no message before its time.
+    pub(super) awaits_time: bool,
 }
 
 /// Messages that a receive or a probe accepts.
@@ -75,10 +81,18 @@ impl MatchFilter {
     }
 }
 
+impl PostedReceive {
+    /// Returns the source whose messages it takes at once, unless an earlier receive does.
+    fn certain_source(&self) -> Option<Rank> {
+        self.wanted.source.filter(|_| !self.awaits_time)
+    }
+}
+
 impl Mailbox {
-    /// Creates a mailbox, in which some pairs are certain before their time, or none is.
-    pub(super) fn new(awaits_time: bool) -> Self {
-        Self { awaits_time, ..Self::default() }
+    /// Creates the mailbox of a program.
+    pub(super) fn new(trace: &RankTrace) -> Self {
+        let (awaits_time, cancels) = (trace.graph().is_some(), trace.cancels_receives());
+        Self { awaits_time, cancels, ..Self::default() }
     }
 
     /// Visits the messages to a rank and its receives in their order.
@@ -86,7 +100,7 @@ impl Mailbox {
         if visitor.saves_whole(self) {
             return;
         }
-        let Self { awaits_time: _, unexpected, receives } = self;
+        let Self { awaits_time: _, cancels: _, cancelled: _, unexpected, receives } = self;
         visitor.compare(&(unexpected.len(), receives.len()));
         let visited =
             std::mem::take(unexpected).into_iter().map(|(SendOrder { at: _, round, from }, mut message)| {
@@ -97,8 +111,8 @@ impl Mailbox {
                 (SendOrder { at: message.message.posted, round, from }, message)
             });
         *unexpected = visited.collect();
-        for PostedReceive { receive, wanted, recorded } in receives {
-            visitor.compare(&(*wanted, *recorded));
+        for PostedReceive { receive, wanted, recorded, awaits_time } in receives {
+            visitor.compare(&(*wanted, *recorded, *awaits_time));
             receive.visit({ receive.wanted }.tag(), visitor);
         }
     }
@@ -112,7 +126,7 @@ impl Mailbox {
     pub(super) fn arrive(&mut self, from: Rank, unexpected: UnexpectedMessage) -> Option<Pair> {
         let Message { posted, round, .. } = unexpected.message;
         let index = self.receives.iter().position(|queued| queued.wanted.accepts(from, &unexpected.message));
-        let is_certain = |index: &usize| !self.awaits_time && self.receives[*index].wanted.source.is_some();
+        let is_certain = |index: &usize| self.receives[*index].certain_source().is_some();
         if let Some(index) = index.filter(is_certain) {
             return Some(Pair { from, unexpected, posted: self.receives.remove(index) });
         }
@@ -121,7 +135,14 @@ impl Mailbox {
     }
 
     /// Adds a receive; returns the pair that it makes, if that is certain.
-    pub(super) fn post(&mut self, posted: PostedReceive) -> Option<Pair> {
+    pub(super) fn post(
+        &mut self,
+        receive: Receive,
+        wanted: MatchFilter,
+        recorded: Option<Rank>,
+    ) -> Option<Pair> {
+        let awaits_time = self.awaits_time || self.cancelled.take() == Some(receive.request);
+        let posted = PostedReceive { receive, wanted, recorded, awaits_time };
         let order = |posted: &PostedReceive| (posted.receive.posted, posted.receive.round);
         let index = self.receives.partition_point(|earlier| order(earlier) <= order(&posted));
         if self.receives.capacity() == 0 {
@@ -140,7 +161,7 @@ impl Mailbox {
     /// Removes and returns the pair of a receive if it names its source and no earlier receive accepts its first message.
     fn certain(&mut self, index: usize) -> Option<Pair> {
         let posted = self.receives[index];
-        let source = posted.wanted.source.filter(|_| !self.awaits_time)?;
+        let source = posted.certain_source()?;
         let accepts = |(sent, unexpected): &(&SendOrder, &UnexpectedMessage)| {
             sent.from == source && posted.wanted.accepts(source, &unexpected.message)
         };

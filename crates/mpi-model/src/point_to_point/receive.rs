@@ -1,9 +1,9 @@
 //! Receives: their costs and their posts.
 
-use pdes_core::Bytes;
+use pdes_core::{Bytes, Rank};
 use trace_mmap::{CommId, GraphFilter, InIdx, Source};
 
-use super::mailbox::{MatchFilter, PostedReceive};
+use super::mailbox::MatchFilter;
 use super::matching::{Context, TagFilter};
 use super::{Awaited, CollectiveMessage, PointToPoint, Receive, Request, RequestId};
 use crate::context::{Failure, RankContext, RankOutbox};
@@ -37,7 +37,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
             return;
         }
         let wanted = context.channel_filter(incoming);
-        self.post_to_mailbox(context, PostedReceive { receive, wanted, recorded: None }, outbox);
+        self.post_to_mailbox(context, (receive, wanted, None), outbox);
     }
 
     /// Posts a receive from a rank, from any source, or from `MPI_PROC_NULL`.
@@ -59,7 +59,7 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
                     context.observers.outcome_decided(context.thread.action, true);
                 }
                 let receive = new_receive(context, capacity, wanted.tag, request);
-                self.post_to_mailbox(context, PostedReceive { receive, wanted, recorded }, outbox);
+                self.post_to_mailbox(context, (receive, wanted, recorded), outbox);
             }
         }
     }
@@ -74,22 +74,22 @@ impl<'t, M: Machine, A: Analysis> PointToPoint<'t, M, A> {
     ) {
         let receive = new_receive(context, bytes, tag, request);
         let wanted = MatchFilter { source, tag, communicator: CommId::WORLD };
-        self.post_to_mailbox(context, PostedReceive { receive, wanted, recorded: None }, outbox);
+        self.post_to_mailbox(context, (receive, wanted, None), outbox);
     }
 
     #[cold]
     fn post_to_mailbox(
         &mut self,
         context: &mut RankContext<'t, M, A>,
-        posted: PostedReceive,
+        (receive, wanted, recorded): (Receive, MatchFilter, Option<Rank>),
         outbox: &mut RankOutbox<'_, M>,
     ) {
-        let awaited = posted.wanted.source.map_or(Awaited::AnySender, Awaited::Sender);
-        self.requests.set(posted.receive.request, Request::Pending(awaited));
+        let awaited = wanted.source.map_or(Awaited::AnySender, Awaited::Sender);
+        self.requests.set(receive.request, Request::Pending(awaited));
         if let Some(statuses) = &mut self.statuses {
-            statuses.forget(posted.receive.request);
+            statuses.forget(receive.request);
         }
-        let pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.post(posted));
+        let pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.post(receive, wanted, recorded));
         if let Some(pair) = pair
             && let Err(failure) = self.start_pair(context, pair, outbox)
         {

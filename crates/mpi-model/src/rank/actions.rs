@@ -43,6 +43,8 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
                 Ok(self.end(ActionKind::Isend))
             }
             Action::Irecv { from, bytes, slot } => {
+                self.foresee_cancellation(slot);
+                let Self { context, point_to_point, .. } = self;
                 point_to_point.pay_for_irecv(context, ActionKind::Irecv);
                 point_to_point.receive(context, from, bytes, point_to_point.request(slot), outbox);
                 Ok(self.end(ActionKind::Irecv))

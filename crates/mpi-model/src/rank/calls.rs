@@ -34,6 +34,8 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
                 self.complete(Pending::One { request, kind })
             }
             Call::Irecv { from, bytes, slot } => {
+                self.foresee_cancellation(slot);
+                let Self { context, point_to_point, .. } = self;
                 point_to_point.pay_for_irecv(context, kind);
                 point_to_point.receive_from(context, from, bytes, point_to_point.request(slot), outbox);
                 Ok(self.end(kind))
@@ -54,7 +56,11 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
                 Ok(self.end(kind))
             }
             Call::Start { ref slots } => {
-                slots.iter().for_each(|&slot| point_to_point.start_persistent(context, slot, outbox));
+                for &slot in slots {
+                    self.foresee_cancellation(slot);
+                    let Self { context, point_to_point, .. } = self;
+                    point_to_point.start_persistent(context, slot, outbox);
+                }
                 Ok(self.end(kind))
             }
             Call::Free { slot } => {

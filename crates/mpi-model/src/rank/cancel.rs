@@ -1,12 +1,15 @@
 //! Cancelled receives.
 
-use trace_mmap::{Call, CallId};
+use trace_mmap::{Action, Call, CallId, Slot};
 
 use super::pending::{Pending, Poll};
 use super::{Control, Outcome, RankProcess};
 use crate::machine::Machine;
 use crate::observer::Analysis;
 use crate::statistics::ActionKind;
+
+/// Maximum number of actions among which the end of a receive is looked for.
+const MOST_ACTIONS: usize = 10_000;
 
 impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Cancels a receive where it was cancelled in the recorded run. Where it got a message there, it does so here, because the
@@ -18,6 +21,61 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             }
             _ => Ok(self.end(ActionKind::Cancel)),
         }
+    }
+
+    /// Lets a receive that is posted next, and that the trace cancels, wait for its time: a message that comes later is not for it. A program
+    /// that runs takes it, as nothing is known of what it does next.
+    pub(super) fn foresee_cancellation(&mut self, slot: Slot) {
+        let cancels = self.point_to_point.mailbox.as_ref().is_some_and(|mailbox| mailbox.cancels);
+        if cancels && self.may_be_cancelled(slot) {
+            let request = self.point_to_point.request(slot);
+            self.point_to_point.mailbox.iter_mut().for_each(|mailbox| mailbox.cancelled = Some(request));
+        }
+    }
+
+    /// Returns whether the trace cancels the request that is posted next in a slot, or one that may take its place before it ends.
+    fn may_be_cancelled(&self, slot: Slot) -> bool {
+        let (mut cursor, mut slots) = (self.cursor.clone(), vec![slot]);
+        for _ in 0..MOST_ACTIONS {
+            match cursor.next_action() {
+                Some(Action::WaitAll) => return false,
+                Some(
+                    Action::Wait { slot }
+                    | Action::Isend { slot, .. }
+                    | Action::Irecv { slot, .. }
+                    | Action::ProcNull { slot: Some(slot) },
+                ) => slots.retain(|other| *other != slot),
+                Some(Action::Call(id)) => {
+                    let call = self.context.trace.call(id);
+                    if matches!(call, Call::Cancel { slot, cancelled: true, .. } if slots.contains(slot)) {
+                        return true;
+                    }
+                    slots.retain(|other| call.posted_slot() != Some(*other));
+                    if let Some(completion) = call.completion() {
+                        let requests = completion.requests;
+                        if completion.done.is_none() {
+                            slots.retain(|other| !requests.contains(other));
+                        } else if !completion.done().is_empty()
+                            && requests.iter().any(|slot| slots.contains(slot))
+                        {
+                            // Here it may complete others of its requests, which then change places.
+                            requests.iter().for_each(|slot| {
+                                if !slots.contains(slot) {
+                                    slots.push(*slot);
+                                }
+                            });
+                        }
+                    }
+                }
+                Some(_) => {}
+                None if cursor.iteration_boundary().is_some() => {}
+                None => return false,
+            }
+            if slots.is_empty() {
+                return false;
+            }
+        }
+        true
     }
 
     /// Cancels the receive, unless it has matched a message in the simulated run.
