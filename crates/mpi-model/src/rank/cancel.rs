@@ -9,7 +9,7 @@ use crate::observer::Analysis;
 use crate::statistics::ActionKind;
 
 /// Maximum number of actions among which the end of a receive is looked for.
-const MOST_ACTIONS: usize = 10_000;
+const MOST_ACTIONS: usize = 1000;
 
 impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
     /// Cancels a receive where it was cancelled in the recorded run. Where it got a message there, it does so here, because the
@@ -52,18 +52,16 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
                     }
                     slots.retain(|other| call.posted_slot() != Some(*other));
                     if let Some(completion) = call.completion() {
-                        let requests = completion.requests;
-                        if completion.done.is_none() {
-                            slots.retain(|other| !requests.contains(other));
-                        } else if !completion.done().is_empty()
-                            && requests.iter().any(|slot| slots.contains(slot))
-                        {
-                            // Here it may complete others of its requests, which then change places.
-                            requests.iter().for_each(|slot| {
-                                if !slots.contains(slot) {
-                                    slots.push(*slot);
+                        let done = completion.done();
+                        let is_among = slots.iter().any(|slot| done.contains(slot));
+                        slots.retain(|slot| !done.contains(slot));
+                        if is_among && completion.done.is_some() {
+                            // Here the call may complete others of its requests, which then change places.
+                            for other in completion.requests.iter().filter(|slot| !done.contains(slot)) {
+                                if !slots.contains(other) {
+                                    slots.push(*other);
                                 }
-                            });
+                            }
                         }
                     }
                 }

@@ -68,6 +68,14 @@ fn a_cancelled_receive_leaves_its_message_to_the_next() {
     assert_eq!(ends(&["compute 700; send 1 1 100", canceller]), [700.0, 700.0 + 1116.0]);
 }
 
+/// The message of rank 2 comes first here, so that the receive from rank 0 takes the place of the cancelled one, and leaves its message.
+#[test]
+fn a_receive_may_be_cancelled_in_place_of_another() {
+    let canceller = "irecv 0 1 100 req=1; irecv 2 1 100 req=2; waitany req=1,2 done=1; cancel req=2 done=yes; wait req=2; recv -555 1 100";
+    let ranks = ["compute 5000; send 1 1 100", canceller, "compute 700; send 1 1 100"];
+    assert_eq!(ends_with(&ranks, &reenact()), (vec![5000.0, 5000.0 + 1116.0, 700.0], 1));
+}
+
 #[test]
 fn a_receive_that_was_not_cancelled_in_time_gets_its_message() {
     let canceller = "irecv 0 1 100 req=1; compute 5000; cancel req=1 done=no; wait req=1";
