@@ -260,7 +260,7 @@ impl<'t, M: Machine, A: Analysis> RankProcess<'t, M, A> {
         }
         if takes_first && was_recorded {
             self.point_to_point.slot_map().chosen.clear();
-            return self.choose_first(call, recorded as u32, ActionKind::Test, !succeeds, true);
+            return self.choose_first(call, recorded as u32, ActionKind::Test, !succeeds, succeeds);
         }
         let most = match self.context.trace.call(call) {
             Call::Testany { .. } => 1,

@@ -69,3 +69,16 @@ fn a_test_that_has_to_wait_and_gets_another_request_is_one_outcome() {
     let RunResult::Ends { decided, different, .. } = answer else { panic!("{answer:?}") };
     assert_eq!((decided, different), (1, 0));
 }
+
+/// The message of rank 1 is known before that of rank 2, which comes first: rank 2 sends after a receive from any source.
+#[test]
+fn a_test_that_has_to_wait_gets_the_first_request_not_the_first_known() {
+    let ranks = [
+        "irecv 1 1 100 req=1; irecv 2 1 100 req=2; testany req=1,2 done=2; compute 7000; wait req=1",
+        "compute 9000; send 0 1 100",
+        "recv -555 1 100; send 0 1 100",
+        "compute 2000; send 2 1 100",
+    ];
+    let first = 2000.0 + 1116.0 + 1116.0;
+    assert_eq!(ends_with(&ranks, &reenact()).0[0], first + 7000.0);
+}
