@@ -50,20 +50,7 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
                     if matches!(call, Call::Cancel { slot, cancelled: true, .. } if slots.contains(slot)) {
                         return true;
                     }
-                    slots.retain(|other| call.posted_slot() != Some(*other));
-                    if let Some(completion) = call.completion() {
-                        let done = completion.done();
-                        let is_among = slots.iter().any(|slot| done.contains(slot));
-                        slots.retain(|slot| !done.contains(slot));
-                        if is_among && completion.done.is_some() {
-                            // Here the call may complete others of its requests, which then change places.
-                            for other in completion.requests.iter().filter(|slot| !done.contains(slot)) {
-                                if !slots.contains(other) {
-                                    slots.push(*other);
-                                }
-                            }
-                        }
-                    }
+                    follow(&mut slots, call);
                 }
                 Some(_) => {}
                 None if cursor.iteration_boundary().is_some() => {}
@@ -88,5 +75,21 @@ impl<M: Machine, A: Analysis> RankProcess<'_, M, A> {
             self.context.observers.outcome_decided(self.context.thread.action, withdrawn);
         }
         self.end(ActionKind::Cancel)
+    }
+}
+
+/// Updates the slots in which a request may be after a call.
+fn follow(slots: &mut Vec<Slot>, call: &Call) {
+    slots.retain(|slot| call.posted_slot() != Some(*slot));
+    let Some(completion) = call.completion() else { return };
+    let (before, done) = (slots.len(), completion.done());
+    slots.retain(|slot| !done.contains(slot));
+    if slots.len() < before && completion.done.is_some() {
+        // Here the call may complete others of its requests, which then change places.
+        for other in completion.requests.iter().filter(|slot| !done.contains(slot)) {
+            if !slots.contains(other) {
+                slots.push(*other);
+            }
+        }
     }
 }
